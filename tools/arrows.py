@@ -30,6 +30,11 @@ ALLOWED = [
         "carve.c pages.c regions.c remote_frees.c room.c slices.c thread_heaps.c",
     ),
     (
+        "a path leads from memory into a mount, and on from there: one walk in two files",
+        "core/fs",
+        "mount_walk.c path.c",
+    ),
+    (
         "messages hold messages, in maps, too; those of pbc are decoded at their first touch, by their metatables",
         "lua",
         "decode.c lazy.c maps.c oneofs.c parts.c",

@@ -74,13 +74,18 @@ export function exportedFunctions(bytes) {
     if (kind === 0) exported.set(name, index);
   }
   const imported = all.get(2);
-  const imports = 0;
+  let imports = 0;
   for (let left = imported?.number() ?? 0; left > 0; left--) {
     imported.skip(imported.number()); // the module's name
     imported.skip(imported.number());
-    if (imported.byte() !== 2) throw new Error('only a memory is imported: the check itself must learn more');
-    const flags = imported.byte();
-    imported.numbers(flags & 1 ? 2 : 1); // the memory's limits
+    const kind = imported.byte();
+    if (kind === 0) {
+      imported.number(); // the function's type
+      imports++;
+    } else if (kind === 2) {
+      const flags = imported.byte();
+      imported.numbers(flags & 1 ? 2 : 1); // the memory's limits
+    } else throw new Error(`an import of kind ${kind}: the check itself must learn more`);
   }
   return { exported, imports };
 }

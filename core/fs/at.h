@@ -18,6 +18,8 @@ struct plait_fs_at {
   uint32_t beneath;         /* path: 1: it may not leave the directory, by dots or links: -PLAIT_ENOTCAPABLE */
   plait_ref_t directory;    /* path: inode of the directory that it starts at, 0 the root */
   uint32_t generation_kind; /* path: the directory's */
+  uint32_t start;           /* path: descriptor of the mounted directory that it starts at, 0 none */
+  uint32_t start_uses;      /* path: the `uses` of that opening */
 };
 
 static inline struct plait_fs_at plait_fs_path(uint32_t length) {
@@ -25,9 +27,6 @@ static inline struct plait_fs_at plait_fs_path(uint32_t length) {
 }
 static inline struct plait_fs_at plait_fs_second_path(uint32_t length) {
   return (struct plait_fs_at){.fd = -1, .length = length, .second = 1};
-}
-static inline struct plait_fs_at plait_fs_target(int target) {
-  return target >= 0 ? (struct plait_fs_at){.fd = target} : plait_fs_path((uint32_t)(-1 - target));
 }
 
 /* New attributes: see plait_fs_set_at(). */

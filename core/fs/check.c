@@ -183,7 +183,11 @@ static int check_opens(struct census *census) {
       return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
     if (state == PLAIT_FS_CLOSED) continue;
     if (state == PLAIT_FS_MOUNTED) {
-      if (plait__fs_mount_of(plait_get(&open->mount)) == NULL) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
+      plait_ref_t place = plait_get(&open->place);
+      if (plait__fs_mount_of(plait_get(&open->mount)) == NULL ||
+          (place != 0 && !is_block(place, plait_get(&open->length))))
+        return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
+      census->blocks += place != 0;
       continue;
     }
     if (!is_inode(census, plait_get(&open->inode), plait_get(&open->generation_kind)))

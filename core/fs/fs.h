@@ -18,9 +18,9 @@
  *
  * Conventions. Functions return zero or a count, or a negative error number, which is Linux's. Any thread that has
  * entered may call any of them. The caller puts paths, as bytes, into `first` and `second` of its thread record. `now`
- * is in milliseconds since 1970. A path starts at the root, with or without a leading slash. -PLAIT_EREMOTE: the path
- * leads into a mount, or the descriptor belongs to one. Then nothing was done, `result` says where the path leads, and
- * the binding continues from there (mounts.c).
+ * is in milliseconds since 1970. A path starts at the root, with or without a leading slash; without one, it starts at
+ * the mounted directory in `from`, if there is one. Paths may lead into mounts, whose files a backend holds (backend.h):
+ * each function does there what it does in memory, or returns the backend's error.
  */
 #ifndef PLAIT_FS_FS_H
 #define PLAIT_FS_FS_H
@@ -64,6 +64,7 @@ enum plait_fs_flag {
   PLAIT_FS_APPEND = 1024,     /* each write goes to the end */
   PLAIT_FS_MUST_DIR = 65536,  /* O_DIRECTORY: it must be a directory */
   PLAIT_FS_NOFOLLOW = 131072, /* it must not be a symbolic link */
+  PLAIT_FS_HOLD = 2097152,    /* O_PATH: only a place for paths to start at; for mounted directories */
 };
 
 /* What plait_fs_set() is to change: bits of its mask. */
@@ -162,7 +163,7 @@ enum plait_fs_open_state {
   PLAIT_FS_CLOSED = 0,  /* not open */
   PLAIT_FS_OPEN = 1,    /* open */
   PLAIT_FS_MAPPED = 2,  /* a mapping */
-  PLAIT_FS_MOUNTED = 3, /* open on a mounted file; the binding performs its operations */
+  PLAIT_FS_MOUNTED = 3, /* open on a mounted file: a backend performs its operations */
 };
 
 /* An open file. */
@@ -176,13 +177,14 @@ struct plait_fs_open {
    * them the low bits of `uses`, so that a compare-and-swap never moves the position of another opening
    */
   plait_word64_t position;
-  plait_word_t uses;      /* increases each time the descriptor is opened or closed */
-  plait_word_t mount;     /* mounted file: number of the mount */
-  plait_word64_t device;  /* mounted file: with `file`, identifies it in the backend */
-  plait_word64_t file;    /* mounted file: see `device` */
-  plait_word_t host;      /* mounted file: the backend's descriptor in the opening thread */
-  plait_word_t sharers;   /* how many more numbers a WASI program has for this opening */
-  plait_word_t unused[2]; /* zero */
+  plait_word_t uses;     /* increases each time the descriptor is opened or closed */
+  plait_word_t mount;    /* mounted file: number of the mount */
+  plait_word64_t device; /* mounted file: with `file`, identifies it in the backend */
+  plait_word64_t file;   /* mounted file: see `device` */
+  plait_word_t host;     /* mounted file: the backend's descriptor in the opening thread */
+  plait_word_t sharers;  /* how many more numbers a WASI program has for this opening */
+  plait_word_t place;    /* mounted directory: block with its path without links, 0 none */
+  plait_word_t length;   /* mounted directory: bytes of that path */
 };
 _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
 
@@ -219,17 +221,18 @@ struct plait_fs_deferred_free {
 };
 
 /*
- * A mount: a directory whose contents a backend of the binding serves. The core knows its path, not its contents: see
- * mounts.c. Mounts form a list, newest first, that changes under `rename`.
+ * A mount: a directory whose contents a backend serves. The core knows its path, not its contents: see mounts.c. Mounts
+ * form a list, newest first, that changes under `rename`.
  */
 struct plait_fs_mount {
-  plait_word_t next;   /* the next older mount, 0 none */
-  plait_word_t number; /* number of the mount, from 1; never reused */
-  plait_word_t inode;  /* the directory that it covers; 0 if that is in another mount */
-  plait_word_t above;  /* number of the mount that contains the covered directory, 0 none */
-  plait_word_t place;  /* bytes of its path in `text`; the path stays valid: no directory above it can be moved */
-  plait_word_t length; /* bytes of `text`: the path, then the binding's description of the backend */
-  plait_word_t text[]; /* the bytes */
+  plait_word_t next;      /* the next older mount, 0 none */
+  plait_word_t number;    /* number of the mount, from 1; never reused */
+  plait_word_t inode;     /* the directory that it covers; 0 if that is in another mount */
+  plait_word_t above;     /* number of the mount that contains the covered directory, 0 none */
+  plait_word_t read_only; /* 1: nothing in it can be changed */
+  plait_word_t place;     /* bytes of its path in `text`; the path stays valid: no directory above it can be moved */
+  plait_word_t length;    /* bytes of `text`: the path, then the binding's description of the backend */
+  plait_word_t text[];    /* the bytes */
 };
 
 /* Results of a function other than its return value. */
@@ -242,18 +245,22 @@ struct plait_fs_result {
   plait_word_t number; /* number of the inode */
   /* bytes; plait_fs_list: cookie of the newest name, a cursor for names that are created later */
   plait_word64_t size;
-  plait_word64_t held;      /* bytes of memory that hold the contents */
+  plait_word64_t held;      /* bytes of memory, or of the backend's store, that hold the contents */
   plait_word64_t atime;     /* see struct plait_inode */
   plait_word64_t mtime;     /* see struct plait_inode */
   plait_word64_t ctime;     /* see struct plait_inode */
   plait_word64_t birthtime; /* see struct plait_inode */
   plait_word64_t cursor;    /* plait_fs_list: where the next call continues; 0 at the end */
   plait_word_t ascii;       /* plait_fs_list: 1 if every name is ASCII */
-  /* plait_fs_list: bytes of names; plait_fs_stat: the inode's sequence; -PLAIT_EREMOTE: bytes of the remaining path */
+  /* plait_fs_list: bytes of names; plait_fs_stat: the inode's sequence; plait_fs_real, plait_fs_hold: bytes of a path */
   plait_word_t bytes;
-  /* reference. plait_fs_map: the bytes; plait_fs_stat, plait_fs_list: the inode; -PLAIT_EREMOTE: the remaining path */
+  /* reference. plait_fs_map: the bytes; plait_fs_stat, plait_fs_list: the inode, 0 in a mount */
   plait_word_t block;
-  plait_word_t mount; /* plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
+  plait_word_t mount;      /* plait_fs_stat: number of the mount that contains the file, 0 memory */
+  plait_word_t block_size; /* plait_fs_stat in a mount: best size of a read or write */
+  plait_word64_t device;   /* plait_fs_stat in a mount: with `file`, identifies the file in the backend */
+  plait_word64_t file;     /* plait_fs_stat in a mount: see `device` */
+  plait_word64_t special;  /* plait_fs_stat in a mount: number of the device, if the file is one */
 };
 
 /*
@@ -293,6 +300,15 @@ struct plait_fs_thread {
   uint8_t second[PLAIT_FS_PATH_MAX]; /* the second path of a call */
   uint8_t links[8192];               /* two paths with links substituted, used alternately */
   uint8_t names[512];                /* last names of both paths */
+  uint8_t where[PLAIT_FS_PATH_MAX];  /* in mounts, and in plait_fs_real(): the path without links of where a walk is */
+  plait_word_t crossed;              /* plait_fs_real(): whether the walk was in a mount */
+  plait_word_t reached;              /* plait_fs_real(): bytes in `second` */
+  plait_word_t in_link;              /* plait_fs_real(): whether it ended in the text of a link */
+  plait_word_t winds;                /* plait_fs_real(): whether `by_text` might make a difference */
+  plait_word_t from;                 /* mounted directory where `first` starts if it has no leading slash, 0 none */
+  plait_word_t from_uses;            /* its `uses` */
+  plait_word_t second_from;          /* the same for `second` */
+  plait_word_t second_from_uses;     /* its `uses` */
 };
 
 /* The root structure of the module fs. */
@@ -394,7 +410,7 @@ double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
 
 /*
  * Opens, writes and closes. `given`: `from` is a block from plait_fs_tx_reserve(), whose ownership moves to fs even if
- * the call fails. Exception: -PLAIT_EREMOTE leaves it reserved. -PLAIT_EBADF: the flags do not include writing.
+ * the call fails. -PLAIT_EBADF: the flags do not include writing.
  */
 int plait_fs_write_file(
     uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now);
@@ -426,7 +442,7 @@ int plait_fs_unlink(uint32_t length, double now);
 int plait_fs_remove_at(const struct plait_fs_at *at, int is_rmdir, double now);
 /*
  * Removes all that is in the directory, however deep; the directory itself stays. -PLAIT_EBUSY: a mount covers a
- * directory in it. -PLAIT_ENOTDIR: also for a link.
+ * directory in it. -PLAIT_ENOTDIR: also for a link. -PLAIT_EREMOTE: it is in a mount, where names are removed one by one.
  */
 int plait_fs_empty(uint32_t length, double now);
 int plait_fs_rename(uint32_t from, uint32_t to, double now);
@@ -439,7 +455,7 @@ int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct pl
 int plait_fs_symlink(uint32_t target, uint32_t path, double now);
 int plait_fs_symlink_at(uint32_t target, const struct plait_fs_at *path, double now);
 
-/* Copies the link's text to the scratch block and returns its length. */
+/* Copies the link's text to the scratch block and returns its length. `result`: `mount`, 0 for memory. */
 int plait_fs_readlink(uint32_t length);
 int plait_fs_readlink_at(const struct plait_fs_at *at);
 
@@ -496,10 +512,9 @@ int plait_fs_unmap(int fd);
 /*
  * Mounts a backend over the directory at the path and returns the mount's number. The first `text` bytes of the scratch
  * block describe the backend; only the binding interprets them. The path must be normalized: no dots, no extra slashes.
- * `above`: the mount that the path leads into, 0 none; there the binding has checked that the directory exists.
  * -PLAIT_EBUSY: the path is a mount already. -PLAIT_ELOOP: the path contains a link.
  */
-int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text);
+int plait_fs_mount(uint32_t length, uint32_t text, uint32_t read_only);
 
 /*
  * Removes the mount at the path. -PLAIT_EINVAL: there is none. -PLAIT_EBUSY: the mount contains open descriptors or
@@ -520,23 +535,27 @@ plait_ref_t plait_fs_mount_buffer(void);
  */
 int plait_fs_mount_text(uint32_t index, plait_ref_t to);
 
-/*
- * Finds where the path in `first`, or in `second`, leads. 0: into memory. -PLAIT_EREMOTE: into a mount. `how`: see
- * plait__fs_walk().
- */
-int plait_fs_locate(uint32_t length, int how, int second);
+/* Number of the mount that the path leads into, or would; 0: memory. */
+int plait_fs_locate(uint32_t length);
 
 /*
- * Opens a descriptor for the mounted file that the backend has open as `host`. `result.block`: its struct
- * plait_fs_open; `result.links`: its `uses`, which identify this opening. -PLAIT_ENOENT: the mount was removed.
+ * The real path of an existing file, as the kernel resolves it: in `where`, `result.bytes` long. `result.mount`: its
+ * mount, 0 memory. `by_text`: `x/..` in the text of a mount's link is skipped. Words of the thread's record tell more,
+ * after an error, too: `crossed`, `in_link`, `winds`; and if the walk was in a mount, `second` has the last name of the
+ * path itself that was reached, `reached` bytes long.
  */
-int plait_fs_mounted_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file);
+int plait_fs_real(uint32_t length, int by_text);
 
 /*
- * Closes the descriptor of a mounted file: 0, -PLAIT_EBADF. The file stays open in the backend; the binding closes it
- * there.
+ * Opens a mounted directory, or the directory of a mounted file, as a place for `from`: the descriptor, or 0 if the path
+ * leads into memory. `follow`: as for plait_fs_stat(). `result.kind`: of the file; `where`: its path without links,
+ * `result.bytes` long. plait_fs_close() ends it.
  */
-int plait_fs_mounted_close(int fd);
+int plait_fs_hold(uint32_t length, int follow);
+
+/* fsync(), or with `data_only` fdatasync(), of a mounted file; in memory there is nothing to do. */
+int plait_fs_sync(int fd, int data_only);
+int plait_fs_sync_as(int fd, uint32_t uses, int data_only);
 
 /* The struct plait_fs_open of a mounted file's descriptor, 0 for any other descriptor. */
 plait_ref_t plait_fs_mounted(int fd);

@@ -8,6 +8,10 @@
 
 #include "fs.h"
 
+#ifndef PLAIT_FS_MOUNTS
+#define PLAIT_FS_MOUNTS 1 /* 0: a program that links fs has no mounts (no_mounts.c) */
+#endif
+
 #define PLAIT__FS_IN_USE 1u          /* owner word of an inode in use: thread ids are larger */
 #define PLAIT__FS_FIRST_OPEN 3u      /* 0 to 2 are never open: programs take them for the terminal */
 #define PLAIT__FS_DEEPEST (1u << 20) /* most ancestors that a walk to the root follows */
@@ -149,8 +153,6 @@ static inline uint64_t plait__fs_position(uint64_t word) {
 }
 /* Whether the descriptor is still open on the node, since it had these `uses`. Under the inode's lock. */
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
-/* The error for a descriptor that is not open here: -PLAIT_EBADF, or -PLAIT_EREMOTE for a mounted file's. */
-int plait__fs_not_open(int fd);
 /* Claims a free descriptor for the caller, and releases it. -PLAIT_ENFILE. */
 int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
 void plait__fs_free_descriptor(uint32_t fd);
@@ -212,15 +214,32 @@ static inline plait_word_t *plait__fs_cells(struct plait_fs_table *table, uint32
 
 /* ---- path.c ---- */
 
-/* The result of a walk along a path. */
+/* The result of a walk along a path, or a descriptor. */
 struct plait__fs_place {
   /* directory of the last name; null inode: the path ends in . or .., or is the root */
   struct plait__fs_node parent;
-  struct plait__fs_name name; /* the last name */
+  struct plait__fs_name name; /* the last name; in a mount without bytes: the directory itself */
   struct plait__fs_node node; /* the inode found; null inode: nothing has this name */
   int slash;                  /* the path ends in a slash, so it must be a directory */
-  int dots;                   /* 1: the path ends in ".", 2: in "..", 3: it is the root */
+  int dots;                   /* 1: the path ends in ".", 2: in "..", 3: it is the root, of space or mount */
+  /* The rest is set in mounts only, where `parent` and `node` are not. */
+  uint32_t mount;     /* number of the mount */
+  uint32_t directory; /* the backend's directory */
+  int fd;             /* the descriptor that the place is; -1: a path */
+  uint32_t uses;      /* descriptor: its `uses` */
+  int kind;       /* enum plait_fs_kind, and `result` has the attributes; NONE: nothing has this name; -1: not asked */
+  int covers;     /* with NAME: 1: the name is a mount's path, 2: mounts are inside */
+  int read_only;  /* nothing may be changed */
+  uint32_t where; /* bytes of its path in `where` of the thread's record; with REAL in memory, too */
 };
+
+/* What a function returns for a place in a mount, so that memory pays for no further comparison. */
+#define PLAIT__FS_IN_MOUNT 1
+/* Whether it has: never in a program without mounts, so what follows is not compiled there. */
+#define PLAIT__FS_IS_IN_MOUNT(rc) (PLAIT_FS_MOUNTS && (rc) > 0)
+
+/* open_file.c: whether the descriptor is a mounted file's, with these `uses` (0: any): PLAIT__FS_IN_MOUNT, -PLAIT_EBADF. */
+int plait__fs_find_mounted(int fd, uint32_t uses, struct plait__fs_place *place);
 
 enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* follow a symbolic link at the end */
@@ -230,12 +249,39 @@ enum plait__fs_walk {
   PLAIT__FS_PLAIN = 32, /* -PLAIT_ELOOP for a symbolic link on the way, or at the end with FOLLOW */
   /* a file may be created: -PLAIT_EISDIR for a last name with a slash after it, in the path or in a link */
   PLAIT__FS_MAKE = 8,
+  PLAIT__FS_REAL = 64,     /* keeps the real path in `where`, and notes as plait_fs_real() */
+  PLAIT__FS_BY_TEXT = 128, /* with REAL: see plait_fs_real() */
+  PLAIT__FS_MEMORY = 256,  /* -PLAIT_EAGAIN if the path leads into a mount: `rename` is held */
 };
 
-/* 0, even if nothing is at the end of the path; negative: the walk failed. */
+/*
+ * 0, even if nothing is at the end of the path; PLAIT__FS_IN_MOUNT: the same in a mount, where the caller leaves the
+ * backend's directories (plait__fs_leave()); negative: the walk failed.
+ */
 int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, int how, struct plait__fs_place *place);
-/* Finds the inode of a descriptor or a path. */
-int plait__fs_find(struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_node *node);
+/* Finds the file of a descriptor or a path: as above, but -PLAIT_ENOENT in memory if there is none. */
+int plait__fs_find(
+    struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_place *place);
+
+/* A path of the caller of a function that is exported, in `first` or `second`: it may start at a directory of its own. */
+static inline struct plait_fs_at plait__fs_given(struct plait_fs_thread *mine, uint32_t length) {
+  return (struct plait_fs_at){
+      .fd = -1, .length = length, .start = plait_get(&mine->from), .start_uses = plait_get(&mine->from_uses)};
+}
+static inline struct plait_fs_at plait__fs_given_second(struct plait_fs_thread *mine, uint32_t length) {
+  return (struct plait_fs_at){.fd = -1,
+      .length = length,
+      .second = 1,
+      .start = plait_get(&mine->second_from),
+      .start_uses = plait_get(&mine->second_from_uses)};
+}
+/* The same for a target: a descriptor, or -1 - n for the path of n bytes. */
+static inline struct plait_fs_at plait__fs_given_target(struct plait_fs_thread *mine, int target) {
+  return target >= 0 ? (struct plait_fs_at){.fd = target} : plait__fs_given(mine, (uint32_t)(-1 - target));
+}
+
+/* Leaves all directories of the backend, that walks have entered. Returns rc. */
+int plait__fs_leave(int rc);
 
 /* ---- contents.c ---- */
 
@@ -275,14 +321,66 @@ int plait__fs_ranges_release(struct plait_fs_thread *mine, struct plait_inode *i
 /* Wakes the threads that wait for a range lock. */
 void plait__fs_ranges_signal(struct plait_inode *inode);
 
-/* ---- mounts.c ---- */
+/* ---- mount_list.c ---- */
 
 /* The mount with that number, NULL if there is none. Under `rename`, or while no thread changes mounts. */
 struct plait_fs_mount *plait__fs_mount_of(uint32_t number);
 /* Whether a mount covers the directory or is inside it. Under `rename`. */
 int plait__fs_has_mount(struct plait_inode *directory);
-/* Closes the descriptor of a mounted file, whichever thread opened it: 0, -PLAIT_EBADF, -PLAIT_ETIMEDOUT. */
-int plait__fs_mounted_close(uint32_t fd);
+
+/* What a walk has to know of a mount. */
+struct plait__fs_view {
+  uint32_t number;
+  uint32_t length; /* bytes of its path; 0: the root */
+  int read_only;
+  int inner; /* whether other mounts are inside it */
+};
+
+/* Puts the mount's path into `where`. 0; -PLAIT_ESTALE: it was removed; -PLAIT_ETIMEDOUT. */
+int plait__fs_view(struct plait_fs_thread *mine, uint32_t number, struct plait__fs_view *view);
+/*
+ * Number of the mount at the path of `length` bytes in `where`, 0 none; with `inside`, of any mount there or below.
+ * -PLAIT_ETIMEDOUT.
+ */
+int plait__fs_mount_there(struct plait_fs_thread *mine, uint32_t length, int inside);
+
+/* ---- mounted_files.c ---- */
+
+/* Opens the file at the place, which a walk has found: the descriptor. Leaves the backend's directories. */
+int plait__fs_mounted_open(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t flags, uint32_t mode);
+/* Closes it, whichever thread opened it; with `shared`, one number less refers to it. 0, -PLAIT_EBADF, -PLAIT_ETIMEDOUT. */
+int plait__fs_mounted_close(struct plait_fs_thread *mine, uint32_t fd, uint32_t uses, int shared);
+int plait__fs_mounted_share(int fd, uint32_t uses);
+int plait__fs_mounted_flags(int fd, uint32_t uses, uint32_t flags);
+int plait__fs_mounted_extend(struct plait_fs_thread *mine, struct plait__fs_place *place, double size);
+int plait__fs_mounted_read(struct plait__fs_place *place, plait_ref_t to, uint32_t length, double position);
+int plait__fs_mounted_write(struct plait__fs_place *place, plait_ref_t from, uint32_t length, double position);
+double plait__fs_mounted_seek(struct plait_fs_thread *mine, struct plait__fs_place *place, double offset, int whence);
+double plait__fs_mounted_read_file(
+    struct plait_fs_thread *mine, struct plait__fs_place *place, plait_ref_t to, uint32_t length);
+int plait__fs_mounted_write_file(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t flags,
+    uint32_t mode, plait_ref_t from, uint32_t length);
+
+/* ---- mounted.c: operations at a place in a mount, which leave the backend's directories ---- */
+
+/* Asks what is at the place: 0, -PLAIT_ENOENT, -PLAIT_ENOTDIR for no directory behind a slash. Leaves nothing. */
+int plait__fs_mounted_look(struct plait_fs_thread *mine, struct plait__fs_place *place);
+int plait__fs_mounted_stat(struct plait_fs_thread *mine, struct plait__fs_place *place);
+int plait__fs_mounted_access(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t mode);
+int plait__fs_mounted_set(
+    struct plait_fs_thread *mine, struct plait__fs_place *place, const struct plait_fs_attributes *new);
+int plait__fs_mounted_mkdir(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t mode);
+int plait__fs_mounted_remove(struct plait_fs_thread *mine, struct plait__fs_place *place, int is_rmdir);
+int plait__fs_mounted_symlink(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t target);
+int plait__fs_mounted_readlink(struct plait_fs_thread *mine, struct plait__fs_place *place);
+/* Both places, as the walks have found them; `from_rc` and `to_rc`: where, PLAIT__FS_IN_MOUNT or memory. */
+int plait__fs_mounted_link(
+    struct plait_fs_thread *mine, struct plait__fs_place *from, int from_rc, struct plait__fs_place *to, int to_rc);
+int plait__fs_mounted_rename(
+    struct plait_fs_thread *mine, struct plait__fs_place *from, int from_rc, struct plait__fs_place *to, int to_rc);
+int plait__fs_mounted_list(struct plait_fs_thread *mine, struct plait__fs_place *place, double cursor);
+int plait__fs_mounted_next(struct plait_fs_thread *mine, struct plait__fs_place *place, uint64_t cookie);
+int plait__fs_mounted_truncate(struct plait_fs_thread *mine, struct plait__fs_place *place, double size);
 
 /* ---- tree.c ---- */
 

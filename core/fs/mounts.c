@@ -1,11 +1,10 @@
 /*
- * mounts: directories whose contents another backend serves: a folder of the host, later an image or a browser's
- * storage.
+ * mounts: mounting and unmounting directories whose contents a backend serves: a folder of the host, later an image or a
+ * browser's storage.
  *
- * The core knows the paths of mounts, and nothing about their contents. For a path that leads into a mount it returns
- * -PLAIT_EREMOTE, the mount's number and the remaining path. The binding continues there, in the calling thread.
- * Descriptors of mounted files are in the table of all descriptors. So their numbers, owners and file positions are
- * valid in every thread.
+ * The list knows the paths of mounts, and nothing about their contents. A walk that comes to a covered directory goes on
+ * in the mount (mount_walk.c), and takes what it has to know from the list once (mount_list.c). So a mount that is removed
+ * or added meanwhile is one of before or after.
  *
  * Invariants
  * - One journal changes the list and `inode.mount` together, under `rename` and the inode's lock. Numbers are never
@@ -14,29 +13,11 @@
  * - A thread that moves a directory checks `moves` under the directory's lock, and if it is set, moves under `rename`.
  *   The first mount sets `moves`, and then takes and releases the lock of each ancestor once. From there on no ancestor
  *   moves while `rename` is held, and `place` is correct at the commit.
- * - Descriptors of mounted files are opened and closed under `rename`, while their mount is in the list. A mount with
- *   open descriptors is not removed. A thread that closes one first makes itself the owner: so if it exits there, it
- *   leaves only descriptors of its own.
+ * - A mount with open descriptors, or with another mount in it, is not removed (mounted_files.c).
  */
 #include "internal.h"
 
-struct plait_fs_mount *plait__fs_mount_of(uint32_t number) {
-  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;) {
-    struct plait_fs_mount *mount = plait_at(ref);
-    if (plait_get(&mount->number) == number) return mount;
-    ref = plait_get(&mount->next);
-  }
-  return NULL;
-}
-
-int plait__fs_has_mount(struct plait_inode *directory) {
-  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;) {
-    struct plait_fs_mount *mount = plait_at(ref);
-    if (plait_get(&mount->inode) != 0 && plait__fs_is_above(directory, plait_at(plait_get(&mount->inode)))) return 1;
-    ref = plait_get(&mount->next);
-  }
-  return 0;
-}
+PLAIT_COLD_BEGIN
 
 /* Whether the mount's path is this one. */
 static int has_place(struct plait_fs_mount *mount, const uint8_t *path, uint32_t length) {
@@ -96,18 +77,20 @@ static int wait_for_moves(struct plait_inode *inode) {
 }
 
 /*
- * Finds the directory at the path, with no link on the way. It stays there while `rename` is held. Under `rename`.
+ * Finds the directory in memory at the path, with no link on the way. It stays there while `rename` is held. Under
+ * `rename`.
  */
 static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plait__fs_node *node) {
   struct plait__fs_place place;
   struct plait_fs_at at = plait_fs_path(length);
-  int rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
+  int rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN | PLAIT__FS_MEMORY, &place);
   if (rc != 0) return rc;
   *node = place.node;
   if (node->inode == NULL) return -PLAIT_ENOENT;
   if (plait__fs_kind(node->generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   if ((rc = wait_for_moves(node->inode)) != 0) return rc;
-  if ((rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place)) != 0) return rc;
+  rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN | PLAIT__FS_MEMORY, &place);
+  if (rc != 0) return rc;
   return place.node.inode == node->inode && place.node.generation_kind == node->generation_kind ? 0 : -PLAIT_ENOENT;
 }
 
@@ -124,26 +107,52 @@ static int cover(struct plait_fs_thread *mine, plait_ref_t block, uint32_t lengt
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) {
+/* Whether the path leads to a directory in a mount, with no link on the way: that mount's number, 0 memory. */
+static int find_above(struct plait_fs_thread *mine, uint32_t length) {
+  struct plait__fs_place place;
+  struct plait_fs_at at = plait_fs_path(length);
+  int rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
+  if (rc != PLAIT__FS_IN_MOUNT) return rc;
+  if (place.covers == 1) return plait__fs_leave(-PLAIT_EBUSY);
+  if ((rc = plait__fs_leave(plait__fs_mounted_look(mine, &place))) != 0) return rc;
+  if (place.kind != PLAIT_FS_DIRECTORY) return place.kind == PLAIT_FS_SYMLINK ? -PLAIT_ELOOP : -PLAIT_ENOTDIR;
+  if (place.where != length) return -PLAIT_ELOOP;
+  for (uint32_t i = 0; i < length; i++)
+    if (mine->where[i] != mine->first[i]) return -PLAIT_ELOOP;
+  return (int)place.mount;
+}
+
+/* One attempt: -PLAIT_EAGAIN if the path has come to lead elsewhere. */
+static int try_mount(struct plait_fs_thread *mine, plait_ref_t block, uint32_t length) {
+  struct plait_fs_mount *mount = plait_at(block);
+  int above = find_above(mine, length);
+  if (above < 0) return above;
+  plait_put(&mount->above, (uint32_t)above);
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc != 0) return rc;
+  if (mount_at(mine->first, length) != NULL) rc = -PLAIT_EBUSY;
+  else if (above == 0) rc = cover(mine, block, length);
+  else if (plait__fs_mount_of((uint32_t)above) == NULL) rc = -PLAIT_EAGAIN;
+  else add_mount(mine, block, NULL);
+  if (rc == 0) rc = (int)plait_get(&mount->number);
+  plait_lock_release(&plait_fs()->rename);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t text, uint32_t read_only) {
   struct plait_fs_thread *mine = plait__fs_mine();
   if (text > PLAIT_FS_MOUNT_MAX - PLAIT_FS_PATH_MAX || length >= PLAIT_FS_PATH_MAX) return -PLAIT_EINVAL;
   plait_ref_t block = plait__fs_tx_reserve(mine, (uint32_t)sizeof(struct plait_fs_mount) + length + text);
   if (block == 0) return -PLAIT_ENOSPC;
   struct plait_fs_mount *mount = plait_at(block);
-  plait_put(&mount->above, above);
+  plait_put(&mount->read_only, read_only);
   plait_put(&mount->place, length);
   plait_put(&mount->length, length + text);
   plait_copy(mount->text, mine->first, length);
   plait_copy((uint8_t *)mount->text + length, plait_at(plait_get(&mine->scratch)), text);
-  int rc = plait__fs_acquire(&plait_fs()->rename);
-  if (rc == 0) {
-    if (mount_at(mine->first, length) != NULL) rc = -PLAIT_EBUSY;
-    else if (above == 0) rc = cover(mine, block, length);
-    else if (plait__fs_mount_of(above) == NULL) rc = -PLAIT_ENOENT;
-    else add_mount(mine, block, NULL);
-    if (rc == 0) rc = (int)plait_get(&mount->number);
-    plait_lock_release(&plait_fs()->rename);
-  }
+  int rc;
+  do rc = try_mount(mine, block, length);
+  while (rc == -PLAIT_EAGAIN);
   plait__fs_tx_abort(mine, 0); /* no effect after a commit */
   return rc;
 }
@@ -218,74 +227,28 @@ PLAIT_EXPORT int plait_fs_mount_text(uint32_t index, plait_ref_t to) {
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_locate(uint32_t length, int how, int second) {
-  struct plait__fs_place place;
-  struct plait_fs_at at = second ? plait_fs_second_path(length) : plait_fs_path(length);
-  return plait__fs_walk(plait__fs_mine(), &at, how, &place);
-}
+/* ---- where paths lead ---- */
 
-/* ---- descriptors ---- */
-
-PLAIT_EXPORT int plait_fs_mounted_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file) {
+PLAIT_EXPORT int plait_fs_locate(uint32_t length) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  int fd = plait__fs_claim_descriptor(mine);
-  if (fd < 0) return fd;
-  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
-  int rc = plait__fs_acquire(&plait_fs()->rename);
-  if (rc == 0) {
-    if (plait__fs_mount_of(mount) != NULL) {
-      plait_put(&open->inode, 0);
-      plait_put(&open->generation_kind, 0);
-      plait_put(&open->flags, flags);
-      plait_put64(&open->position, 0);
-      plait_put(&open->mount, mount);
-      plait_put(&open->host, host);
-      plait_put64(&open->device, (uint64_t)device);
-      plait_put64(&open->file, (uint64_t)file);
-      plait_put(&open->uses, plait_get(&open->uses) + 1);
-      plait_put(&mine->result.links, plait_get(&open->uses));
-      plait_put(&mine->result.block, plait_ref(open));
-      /* release: a thread that sees it open sees its other words. */
-      atomic_store_explicit(&open->state, PLAIT_FS_MOUNTED, memory_order_release);
-    } else {
-      rc = -PLAIT_ENOENT;
-    }
-    plait_lock_release(&plait_fs()->rename);
-  }
-  if (rc == 0) return fd;
-  plait__fs_free_descriptor((uint32_t)fd);
-  return rc;
+  struct plait__fs_place place;
+  struct plait_fs_at at = plait__fs_given(mine, length);
+  int rc = plait__fs_walk(mine, &at, 0, &place);
+  return rc == PLAIT__FS_IN_MOUNT ? plait__fs_leave((int)place.mount) : rc;
 }
 
-int plait__fs_mounted_close(uint32_t fd) {
-  struct plait_fs_open *open = plait__fs_descriptor(fd);
-  if (plait_load(&open->state) != PLAIT_FS_MOUNTED) return -PLAIT_EBADF;
-  int rc = plait__fs_acquire(&plait_fs()->rename);
-  if (rc != 0) return rc;
-  rc = -PLAIT_EBADF;
-  if (plait_load(&open->state) == PLAIT_FS_MOUNTED) {
-    plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
-    atomic_store_explicit(owner, plait_self_id(), memory_order_release);
-    plait_put(&open->uses, plait_get(&open->uses) + 1);
-    /*
-     * Before it is closed: if this thread exits in between, it leaves an open descriptor of its own. Recovery closes
-     * that, and counts again.
-     */
-    atomic_fetch_add_explicit(&plait_fs()->mounted_closes, 1, memory_order_release);
-    plait_put(&open->mount, 0);
-    atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
-    plait_put(&plait__fs_mine()->opens.at, fd);
-    plait__fs_free_descriptor(fd);
-    rc = 0;
-  }
-  plait_lock_release(&plait_fs()->rename);
-  return rc;
+PLAIT_EXPORT int plait_fs_real(uint32_t length, int by_text) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_place place;
+  struct plait_fs_at at = plait__fs_given(mine, length);
+  plait_put(&mine->crossed, 0), plait_put(&mine->reached, 0);
+  plait_put(&mine->in_link, 0), plait_put(&mine->winds, 0);
+  int rc = plait__fs_walk(mine, &at, PLAIT__FS_FOLLOW | PLAIT__FS_REAL | (by_text ? PLAIT__FS_BY_TEXT : 0), &place);
+  if (rc < 0) return rc;
+  plait_put(&mine->result.mount, rc == PLAIT__FS_IN_MOUNT ? place.mount : 0);
+  plait_put(&mine->result.bytes, place.where);
+  if (rc == 0) return place.node.inode == NULL ? -PLAIT_ENOENT : 0;
+  return plait__fs_leave(place.kind == PLAIT_FS_NONE ? -PLAIT_ENOENT : 0);
 }
 
-PLAIT_EXPORT int plait_fs_mounted_close(int fd) {
-  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait__fs_mounted_close((uint32_t)fd) : -PLAIT_EBADF;
-}
-
-PLAIT_EXPORT plait_ref_t plait_fs_mounted(int fd) {
-  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait_ref(plait__fs_descriptor((uint32_t)fd)) : 0;
-}
+PLAIT_COLD_END

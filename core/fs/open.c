@@ -4,7 +4,8 @@
 #include "internal.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* bytes, as in Linux */
-#define LAST_POSITION 9.2e18     /* so that the end of a read fits into 63 bits */
+#define RACES 40
+#define LAST_POSITION 9.2e18 /* so that the end of a read fits into 63 bits */
 
 /*
  * Adds `more` watchers to the thread record and to the sum, in one transaction. 0: removes all watchers of the record.
@@ -81,12 +82,19 @@ static int find_for_open(
   return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
 }
 
+/* Whether an open in a mount is to be tried again: a file, or nothing, has become a link that is to be followed. */
+static int is_raced(int rc, const struct plait__fs_place *place, uint32_t *tries) {
+  return rc == -PLAIT_ELOOP && place->kind != PLAIT_FS_SYMLINK && ++*tries < RACES;
+}
+
 int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = find_for_open(mine, at, flags, &place);
+  int rc, fd;
+  for (uint32_t tries = 0; rc = find_for_open(mine, at, flags, &place), PLAIT__FS_IS_IN_MOUNT(rc);)
+    if (!is_raced(fd = plait__fs_mounted_open(mine, &place, flags, mode), &place, &tries)) return fd;
   if (rc != 0) return rc;
-  int fd = plait__fs_claim_descriptor(mine);
+  fd = plait__fs_claim_descriptor(mine);
   if (fd < 0) return fd;
   do {
     if (place.node.inode != NULL) {
@@ -98,6 +106,11 @@ int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode
     }
     if (rc != -PLAIT_EAGAIN) break;
     rc = find_for_open(mine, at, flags, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) { /* another thread has mounted something there: open it there */
+      plait__fs_free_descriptor((uint32_t)fd);
+      plait__fs_leave(0);
+      return plait_fs_open_at(at, flags, mode, now);
+    }
   } while (rc == 0);
   if (rc == 0) {
     plait__fs_hand_over(mine, (uint32_t)fd);
@@ -109,13 +122,21 @@ int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode
 }
 
 PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_open_at(&at, flags, mode, now);
 }
 
 int plait_fs_start_at(struct plait_fs_at *at, int fd, uint32_t uses) {
   struct plait__fs_node node;
-  if (plait__fs_open_as(fd, uses, &node) == NULL) return plait__fs_not_open(fd);
+  if (plait__fs_open_as(fd, uses, &node) == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, uses, &place);
+    if (rc < 0) return rc;
+    if (plait_load(&plait__fs_descriptor((uint32_t)fd)->place) == 0) return -PLAIT_ENOTDIR;
+    at->start = (uint32_t)fd;
+    at->start_uses = place.uses;
+    return 0;
+  }
   if (plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   at->directory = plait_ref(node.inode);
   at->generation_kind = node.generation_kind;
@@ -125,13 +146,20 @@ int plait_fs_start_at(struct plait_fs_at *at, int fd, uint32_t uses) {
 uint32_t plait_fs_uses(int fd) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
-  return open == NULL ? 0 : plait_load(&open->uses);
+  if (open != NULL) return plait_load(&open->uses);
+  struct plait__fs_place place;
+  return plait__fs_find_mounted(fd, 0, &place) < 0 ? 0 : place.uses;
 }
 
 int plait_fs_flags(int fd, uint32_t uses) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, uses, &place);
+    if (rc < 0) return rc;
+    open = plait__fs_descriptor((uint32_t)fd);
+  }
   uint32_t flags = plait_load(&open->flags);
   return uses != 0 && plait_load(&open->uses) != uses ? -PLAIT_EBADF : (int)flags;
 }
@@ -139,7 +167,7 @@ int plait_fs_flags(int fd, uint32_t uses) {
 int plait_fs_set_flags(int fd, uint32_t uses, uint32_t flags) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) return plait__fs_mounted_flags(fd, uses, flags);
   if (uses == 0) uses = plait_load(&open->uses);
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
@@ -155,7 +183,7 @@ int plait_fs_set_flags(int fd, uint32_t uses, uint32_t flags) {
 int plait_fs_share(int fd, uint32_t uses) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) return plait__fs_mounted_share(fd, uses);
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
@@ -172,7 +200,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   if (wanted != 0 && uses != wanted) return -PLAIT_EBADF;
   /* If it is not open any more, its owner word is left alone: another thread may have closed it, a third reopen it. */
   if (plait__fs_open_as((int)fd, uses, &node) == NULL)
-    return wanted != 0 && state != 0 ? -PLAIT_EBADF : plait__fs_mounted_close(fd);
+    return plait__fs_mounted_close(mine, fd, wanted, state == PLAIT_FS_OPEN && wanted != 0);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
@@ -205,8 +233,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
 }
 
 int plait_fs_close_as(int fd, uint32_t uses) {
-  struct plait__fs_node node;
-  if (plait__fs_open_as(fd, uses, &node) == NULL) return plait__fs_not_open(fd);
+  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 1, uses);
 }
 
@@ -216,7 +243,7 @@ PLAIT_EXPORT int plait_fs_close(int fd) {
 
 PLAIT_EXPORT int plait_fs_unmap(int fd) {
   struct plait__fs_node node;
-  if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
+  if (plait__fs_open_at(fd, &node) == NULL) return -PLAIT_EBADF;
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2, 0);
 }
 
@@ -250,7 +277,11 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   struct plait_fs_open *open = plait__fs_open_as(fd, wanted, &node);
   uint64_t size;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, wanted, &place);
+    return PLAIT__FS_IS_IN_MOUNT(rc) ? plait__fs_mounted_read(&place, to, length, position) : rc;
+  }
   uint32_t uses = wanted != 0 ? wanted : plait_load(&open->uses), mode = plait_load(&open->flags) & 3;
   if (mode == PLAIT_FS_WRONLY || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's mode */
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
@@ -273,11 +304,15 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
 int plait_fs_write_as(int fd, uint32_t uses, plait_ref_t from, uint32_t length, double position, double now) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
+  if (open == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, uses, &place);
+    return PLAIT__FS_IS_IN_MOUNT(rc) ? plait__fs_mounted_write(&place, from, length, position) : rc;
+  }
   if (uses == 0) uses = plait_load(&open->uses);
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0 || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's flags */
-  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL; /* it would not fit into 64 bits, or have a special meaning */
   /*
    * With a position given, the file position stays. As in Linux, this holds even if APPEND puts the bytes at the end.
@@ -294,7 +329,11 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
 double plait_fs_seek_as(int fd, uint32_t uses, double offset, int whence) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, uses, &place);
+    return PLAIT__FS_IS_IN_MOUNT(rc) ? plait__fs_mounted_seek(plait__fs_mine(), &place, offset, whence) : rc;
+  }
   if (uses == 0) uses = plait_load(&open->uses);
   for (uint64_t at; get_position(open, uses, &at);) {
     double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
@@ -311,12 +350,19 @@ double plait_fs_seek(int fd, double offset, int whence) {
 }
 
 PLAIT_EXPORT double plait_fs_read_file(int target, plait_ref_t to, uint32_t length) {
-  struct plait__fs_node node;
-  struct plait_fs_at at = plait_fs_target(target);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait_fs_at at = plait__fs_given_target(mine, target);
   uint64_t size = 0;
-  for (;;) {
-    int rc = plait__fs_find(plait__fs_mine(), &at, 1, &node);
+  for (uint32_t tries = 0;;) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, &at, 1, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) {
+      double all = plait__fs_mounted_read_file(mine, &place, to, length);
+      if (is_raced((int)(all < 0 ? all : 0), &place, &tries)) continue;
+      return all;
+    }
     if (rc != 0) return rc;
+    struct plait__fs_node node = place.node;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     int64_t count = plait__fs_contents_read(node, 0, to, length, &size);
     if (count >= 0) return (double)size;
@@ -360,7 +406,8 @@ PLAIT_EXPORT int plait_fs_write_file(
     uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  struct plait_fs_at at = plait_fs_path(path);
+  struct plait_fs_at at = plait__fs_given(mine, path);
+  uint32_t tries = 0;
   int rc;
   if ((flags & 3) == 0) { /* such flags can open a directory, which must not be written to */
     plait__fs_tx_abort(mine, 0);
@@ -368,6 +415,12 @@ PLAIT_EXPORT int plait_fs_write_file(
   }
   do {
     rc = find_for_open(mine, &at, flags, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) {
+      rc = plait__fs_mounted_write_file(mine, &place, flags, mode, from, length);
+      if (!is_raced(rc, &place, &tries)) break;
+      rc = -PLAIT_EBADF;
+      continue;
+    }
     if (rc != 0) break;
     if (place.node.inode == NULL) rc = write_new(mine, &place, mode, from, length, given, now);
     else rc = plait__fs_contents_replace(mine, place.node, from, length, given, now);
@@ -380,18 +433,23 @@ PLAIT_EXPORT int plait_fs_write_file(
     /* The file was removed or created between the walk and the transaction: walk again. */
   } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
   plait__fs_quota_release(mine);
-  if (rc != -PLAIT_EREMOTE)
-    plait__fs_tx_abort(mine, 0); /* else the block stays reserved, because the binding still writes its bytes */
+  plait__fs_tx_abort(mine, 0);
   return rc;
 }
 
 int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   if (!(size >= 0)) return -PLAIT_EINVAL;
-  for (;;) {
-    struct plait__fs_node node;
-    int rc = plait__fs_find(mine, at, 1, &node);
+  for (uint32_t tries = 0;;) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, at, 1, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) {
+      rc = plait__fs_mounted_truncate(mine, &place, size);
+      if (is_raced(rc, &place, &tries)) continue;
+      return rc;
+    }
     if (rc != 0) return rc;
+    struct plait__fs_node node = place.node;
     int flags = at->fd >= 0 ? plait_fs_flags(at->fd, at->uses) : PLAIT_FS_RDWR;
     if (flags < 0 || (flags & 3) == 0) return flags < 0 ? flags : -PLAIT_EINVAL;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
@@ -401,7 +459,7 @@ int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now) 
 }
 
 PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
-  struct plait_fs_at at = plait_fs_target(target);
+  struct plait_fs_at at = plait__fs_given_target(plait__fs_mine(), target);
   return plait_fs_truncate_at(&at, size, now);
 }
 
@@ -409,7 +467,12 @@ int plait_fs_extend_as(int fd, uint32_t uses, double size, double now) {
   struct plait__fs_node node;
   int flags = plait_fs_flags(fd, uses);
   if (flags < 0) return flags;
-  if ((flags & 3) == 0 || plait__fs_open_as(fd, uses, &node) == NULL) return -PLAIT_EBADF;
+  if ((flags & 3) == 0) return -PLAIT_EBADF;
+  if (plait__fs_open_as(fd, uses, &node) == NULL) {
+    struct plait__fs_place place;
+    int rc = plait__fs_find_mounted(fd, uses, &place);
+    return PLAIT__FS_IS_IN_MOUNT(rc) ? plait__fs_mounted_extend(plait__fs_mine(), &place, size) : rc;
+  }
   if (plait__fs_kind(node.generation_kind) != PLAIT_FS_FILE || !(size >= 0)) return -PLAIT_EINVAL;
   if (size > 9007199254740992.0) return -PLAIT_EFBIG;
   return plait__fs_contents_resize(plait__fs_mine(), node, (uint64_t)size, 1, now);
@@ -419,7 +482,11 @@ PLAIT_EXPORT int plait_fs_map(int fd) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) {
+    struct plait__fs_place place; /* only bytes in the space can be viewed */
+    int rc = plait__fs_find_mounted(fd, 0, &place);
+    return rc < 0 ? rc : -PLAIT_ENODEV;
+  }
   if (plait__fs_kind(node.generation_kind) != PLAIT_FS_FILE) return -PLAIT_EISDIR;
   int mapping = plait__fs_claim_descriptor(mine);
   if (mapping < 0) return mapping;

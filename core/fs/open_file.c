@@ -28,11 +28,6 @@ struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
   return plait__fs_open_as(fd, 0, node);
 }
 
-int plait__fs_not_open(int fd) {
-  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
-  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_MOUNTED ? -PLAIT_EREMOTE : -PLAIT_EBADF;
-}
-
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
   return plait_load(&open->uses) == uses && plait_load(&open->inode) == plait_ref(node.inode);
 }
@@ -65,3 +60,25 @@ void plait__fs_hand_over(struct plait_fs_thread *mine, uint32_t fd) {
   atomic_compare_exchange_strong_explicit(
       plait__fs_owner(&plait_fs()->opens, fd), &self, owner, memory_order_acq_rel, memory_order_relaxed);
 }
+
+PLAIT_COLD_BEGIN
+
+int plait__fs_find_mounted(int fd, uint32_t wanted, struct plait__fs_place *place) {
+  if (!PLAIT_FS_MOUNTS || fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count))
+    return -PLAIT_EBADF;
+  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
+  uint32_t uses = plait_load(&open->uses);
+  if (plait_load(&open->state) != PLAIT_FS_MOUNTED || (wanted != 0 && uses != wanted)) return -PLAIT_EBADF;
+  place->mount = plait_load(&open->mount);
+  place->directory = 0;
+  place->name = (struct plait__fs_name){NULL, 0, 0};
+  place->slash = place->dots = place->covers = 0;
+  place->fd = fd;
+  place->uses = uses;
+  place->kind = -1;
+  place->read_only = 0;
+  place->where = 0;
+  return plait_load(&open->uses) == uses ? PLAIT__FS_IN_MOUNT : -PLAIT_EBADF;
+}
+
+PLAIT_COLD_END

@@ -8,47 +8,52 @@
  * of them, and never follows the directory's own `parent`: another thread may have moved the directory somewhere else.
  * So every directory that such a walk reaches was found by names from its start.
  */
-#include "internal.h"
+#include "walker.h"
 
-#define MOST (PLAIT_FS_PATH_MAX - 1)
-#define TRAIL 128u
-
-struct walker {
-  struct plait_fs_thread *mine;
-  const uint8_t *at, *end; /* the rest of the path */
-  struct plait__fs_node directory;
-  uint32_t links;  /* how many symbolic links were followed */
-  int mounts;      /* whether there are mounts, so directories may be covered */
-  int beneath;     /* whether the walk may not leave its start */
-  uint32_t passed; /* beneath: how many directories lie between the start and `directory`, the start included */
-  struct plait__fs_node trail[TRAIL]; /* beneath: the last of them, by turns */
-};
+#define NOT_COVERED 3
 
 static struct plait__fs_node root_node(void) {
   struct plait_inode *root = plait__fs_root_inode();
   return (struct plait__fs_node){root, plait_load(&root->generation_kind)};
 }
 
-static void skip_slashes(struct walker *walker) {
-  while (walker->at < walker->end && *walker->at == '/') walker->at++;
+/* Number of the mount that covers the directory, 0 none. */
+static uint32_t mount_over(const struct plait__fs_walker *walker, struct plait__fs_node node) {
+  if (!PLAIT_FS_MOUNTS || !walker->mounts || plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) return 0;
+  uint32_t number = plait_load(&node.inode->mount);
+  return number != 0 && plait_load(&node.inode->generation_kind) == node.generation_kind ? number : 0;
 }
 
-/* Whether a mount covers the directory; then `result` holds its number and the rest of the path. */
-static int crosses(struct walker *walker, struct plait__fs_node node) {
-  uint32_t number =
-      walker->mounts && plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
-  if (number == 0 || plait_load(&node.inode->generation_kind) != node.generation_kind) return 0;
-  struct plait_fs_result *result = &walker->mine->result;
-  plait_put(&result->mount, number);
-  plait_put(&result->block, plait_ref(walker->at));
-  plait_put(&result->bytes, (uint32_t)(walker->end - walker->at));
-  return 1;
+int plait__fs_where_down(struct plait__fs_walker *walker, const uint8_t *name, uint32_t length) {
+  uint8_t *where = walker->mine->where;
+  if (walker->where + 1 + length >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
+  where[walker->where++] = '/';
+  for (uint32_t i = 0; i < length; i++) where[walker->where++] = name[i];
+  return 0;
 }
 
-/* Makes the link's text and the rest of the path the new path. 1: the link was removed. */
-static int put_link(struct walker *walker, struct plait__fs_node link, const uint8_t *rest) {
-  uint8_t *halves = walker->mine->links, *half;
-  half = walker->end > halves && walker->end <= halves + PLAIT_FS_PATH_MAX ? halves + PLAIT_FS_PATH_MAX : halves;
+static void where_up(struct plait__fs_walker *walker) {
+  while (walker->where > 0 && walker->mine->where[--walker->where] != '/') continue;
+}
+
+/*
+ * Walks into the mounts that cover the directory. PLAIT__FS_LEFT: a path has led out again, and goes on from
+ * `directory`; NOT_COVERED; else the end of the walk.
+ */
+static int walk_mounts(struct plait__fs_walker *walker, struct plait__fs_node node, const struct plait_fs_at *at,
+    struct plait__fs_place *place) {
+  for (uint32_t number; (number = mount_over(walker, node)) != 0;) {
+    const uint8_t *rest = walker->at;
+    int rc = plait__fs_walk_mount(walker, number, at, place);
+    /* It was removed between the two looks: the directory is no longer covered, or by another one. */
+    if (rc != -PLAIT_ESTALE || walker->at != rest || mount_over(walker, node) == number) return rc;
+  }
+  return NOT_COVERED;
+}
+
+/* Makes the link's text and the rest of the path the new path. 1: the link was removed; 2: it leads to the root. */
+static int put_link(struct plait__fs_walker *walker, struct plait__fs_node link, const uint8_t *rest) {
+  uint8_t *half = plait__fs_other_half(walker);
   struct plait__fs_read read = {.inode = link.inode};
   uint32_t length = 0, left = (uint32_t)(walker->end - rest);
   if (walker->links++ == PLAIT_FS_LINK_DEPTH) return -PLAIT_ELOOP;
@@ -69,13 +74,14 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
     walker->links--;
     return 1;
   }
-  if (length + left > MOST) return -PLAIT_ENAMETOOLONG;
+  if (length + left > PLAIT__FS_MOST) return -PLAIT_ENAMETOOLONG;
   for (uint32_t i = 0; i < left; i++) half[length + i] = rest[i];
   walker->at = half, walker->end = half + length + left;
   if (*half != '/') return 0;
   if (walker->beneath) return -PLAIT_ENOTCAPABLE;
   walker->directory = root_node();
-  return crosses(walker, walker->directory) ? -PLAIT_EREMOTE : 0;
+  walker->where = 0;
+  return 2;
 }
 
 static struct plait__fs_node parent_of(struct plait__fs_node node) {
@@ -87,17 +93,13 @@ static struct plait__fs_node parent_of(struct plait__fs_node node) {
   }
 }
 
-/*
- * Goes to the directory above. A directory that was removed, and is still open, has none: its `parent` may be another
- * directory by now. 0, -PLAIT_ENOENT, -PLAIT_ENOTCAPABLE, -PLAIT_ENAMETOOLONG.
- */
-static int go_up(struct walker *walker) {
+int plait__fs_go_up(struct plait__fs_walker *walker) {
   struct plait__fs_node from = walker->directory, to = from;
   if (!walker->beneath) {
     to = parent_of(from);
   } else {
     if (walker->passed == 0) return -PLAIT_ENOTCAPABLE;
-    struct plait__fs_node *place = &walker->trail[--walker->passed % TRAIL];
+    struct plait__fs_node *place = &walker->trail[--walker->passed % PLAIT__FS_TRAIL];
     if (place->inode == NULL) return -PLAIT_ENAMETOOLONG; /* up through more directories than the trail holds */
     to = *place;
     place->inode = NULL;
@@ -105,16 +107,17 @@ static int go_up(struct walker *walker) {
   if (plait_load(&from.inode->generation_kind) != from.generation_kind || plait_load(&from.inode->links) == 0)
     return -PLAIT_ENOENT;
   walker->directory = to;
+  if (walker->how & PLAIT__FS_REAL) where_up(walker);
   return 0;
 }
 
-static void go_down(struct walker *walker, struct plait__fs_node to) {
-  if (walker->beneath) walker->trail[walker->passed++ % TRAIL] = walker->directory;
+static void go_down(struct plait__fs_walker *walker, struct plait__fs_node to) {
+  if (walker->beneath) walker->trail[walker->passed++ % PLAIT__FS_TRAIL] = walker->directory;
   walker->directory = to;
 }
 
 /* Starts at the root, or at the directory of `at`. */
-static int start_walk(struct walker *walker, const struct plait_fs_at *at) {
+static int start_walk(struct plait__fs_walker *walker, const struct plait_fs_at *at) {
   walker->directory = root_node();
   walker->beneath = at->beneath != 0;
   if (at->directory == 0) return 0;
@@ -123,46 +126,71 @@ static int start_walk(struct walker *walker, const struct plait_fs_at *at) {
   return plait_load(&walker->directory.inode->generation_kind) == at->generation_kind ? 0 : -PLAIT_ENOENT;
 }
 
+/* The walk ends in the directory itself. */
+static int end_in(struct plait__fs_walker *walker, struct plait__fs_place *place, int dots) {
+  place->parent = (struct plait__fs_node){NULL, 0};
+  place->name = (struct plait__fs_name){NULL, 0, 0};
+  place->node = walker->directory;
+  place->slash = 1;
+  place->dots = dots;
+  place->where = walker->where;
+  return 0;
+}
+
+void plait__fs_keep_name(struct plait__fs_walker *walker, int second, struct plait__fs_name *name) {
+  struct plait_fs_thread *mine = walker->mine;
+  if (name->bytes < mine->links || name->bytes >= mine->links + sizeof mine->links) return;
+  uint8_t *to = mine->names + (second ? PLAIT_FS_NAME_MAX + 1 : 0);
+  for (uint32_t i = 0; i < name->length; i++) to[i] = name->bytes[i];
+  name->bytes = to;
+}
+
 int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, int how, struct plait__fs_place *place) {
   const uint8_t *path = at->second ? mine->second : mine->first;
   uint32_t length = at->length;
-  struct walker walker;
+  struct plait__fs_walker walker;
   walker.mine = mine;
   walker.at = path, walker.end = path + length;
-  walker.links = walker.passed = 0;
+  walker.links = walker.passed = walker.where = 0;
+  walker.how = how;
   walker.mounts = plait_load(&plait_fs()->mounts) != 0;
   int rc = start_walk(&walker, at);
   if (rc != 0) return rc;
-  *place = (struct plait__fs_place){.dots = 3, .node = walker.directory};
   if (length == 0) return -PLAIT_ENOENT;
-  if (length > MOST) return -PLAIT_ENAMETOOLONG;
-  int covered = how & (PLAIT__FS_NAME | PLAIT__FS_COVER);
+  if (length > PLAIT__FS_MOST) return -PLAIT_ENAMETOOLONG;
+  int covered = how & (PLAIT__FS_NAME | PLAIT__FS_COVER), end = 3;
+  /* Whether the directory is one that nothing has led down to, so that a mount may cover it: the start, or the root. */
+  int top = 1;
   if (*path == '/') {
     if (walker.beneath) return -PLAIT_ENOTCAPABLE;
     walker.directory = root_node();
+  } else if (PLAIT_FS_MOUNTS && at->start != 0) {
+    return plait__fs_walk_mount(&walker, 0, at, place);
   }
-  skip_slashes(&walker);
-  if (!(covered && walker.at == walker.end) && crosses(&walker, walker.directory)) return -PLAIT_EREMOTE;
   for (;;) {
-    skip_slashes(&walker);
-    if (walker.at == walker.end) { /* the root, or a link to it */
-      *place = (struct plait__fs_place){.dots = 3, .slash = 1, .node = walker.directory};
-      return 0;
+    plait__fs_skip_slashes(&walker);
+    if (top && !(covered && walker.at == walker.end) && mount_over(&walker, walker.directory) != 0) {
+      if ((rc = walk_mounts(&walker, walker.directory, at, place)) == PLAIT__FS_LEFT) {
+        end = 2;
+        continue;
+      }
+      if (rc != NOT_COVERED) return rc;
     }
+    top = 0;
+    if (walker.at == walker.end) return end_in(&walker, place, end); /* the root, or a link to it */
     const uint8_t *name = walker.at;
     while (walker.at < walker.end && *walker.at != '/') walker.at++;
     uint32_t size = (uint32_t)(walker.at - name);
     const uint8_t *behind = walker.at;
-    skip_slashes(&walker);
+    plait__fs_skip_slashes(&walker);
     int last = walker.at == walker.end, slash = behind != walker.end;
     if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
       if (plait__fs_kind(walker.directory.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
-      if (size == 2 && (rc = go_up(&walker)) != 0) return rc;
+      if (size == 2 && (rc = plait__fs_go_up(&walker)) != 0) return rc;
       if (plait_load(&walker.directory.inode->generation_kind) != walker.directory.generation_kind)
         return -PLAIT_ENOENT;
       if (!last) continue;
-      *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = walker.directory};
-      return 0;
+      return end_in(&walker, place, (int)size);
     }
     if (last && slash && (how & PLAIT__FS_MAKE))
       return plait__fs_kind(walker.directory.generation_kind) == PLAIT_FS_DIRECTORY ? -PLAIT_EISDIR : -PLAIT_ENOTDIR;
@@ -179,32 +207,47 @@ int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, i
       if (how & PLAIT__FS_PLAIN) return -PLAIT_ELOOP;
       if ((rc = put_link(&walker, node, behind)) < 0) return rc;
       if (rc == 1) walker.at = name;
+      top = rc == 2;
+      if (top) end = 3;
       continue;
-    } else if (!(last && covered) && crosses(&walker, node)) {
-      return -PLAIT_EREMOTE;
+    } else if (!(last && covered) && mount_over(&walker, node) != 0) {
+      struct plait__fs_node above = walker.directory;
+      uint32_t passed = walker.passed;
+      go_down(&walker, node);
+      if ((rc = walk_mounts(&walker, node, at, place)) == NOT_COVERED) {
+        walker.directory = above, walker.passed = passed; /* look the name up again */
+        walker.at = name;
+      } else if (rc != PLAIT__FS_LEFT) {
+        return rc;
+      } else {
+        top = 1, end = 2;
+      }
+      continue;
     } else if (!last) {
       go_down(&walker, node);
+      if ((how & PLAIT__FS_REAL) && (rc = plait__fs_where_down(&walker, name, size)) != 0) return rc;
       continue;
     }
     if (node.inode != NULL && slash && plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY &&
         !(how & PLAIT__FS_NAME))
       return -PLAIT_ENOTDIR;
-    if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
-      uint32_t second = at->second ? PLAIT_FS_NAME_MAX + 1 : 0;
-      for (uint32_t i = 0; i < size; i++) mine->names[second + i] = name[i];
-      wanted.bytes = mine->names + second;
-    }
-    *place = (struct plait__fs_place){walker.directory, wanted, node, slash, 0};
+    plait__fs_keep_name(&walker, at->second, &wanted);
+    if ((how & PLAIT__FS_REAL) && (rc = plait__fs_where_down(&walker, name, size)) != 0) return rc;
+    place->parent = walker.directory;
+    place->name = wanted;
+    place->node = node;
+    place->slash = slash;
+    place->dots = 0;
+    place->where = walker.where;
     return 0;
   }
 }
 
 int plait__fs_find(
-    struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_node *node) {
-  if (at->fd >= 0) return plait__fs_open_as(at->fd, at->uses, node) == NULL ? plait__fs_not_open(at->fd) : 0;
-  struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, at, follow ? PLAIT__FS_FOLLOW : 0, &place);
-  if (rc != 0) return rc;
-  *node = place.node;
-  return node->inode == NULL ? -PLAIT_ENOENT : 0;
+    struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_place *place) {
+  if (at->fd >= 0)
+    return plait__fs_open_as(at->fd, at->uses, &place->node) != NULL ? 0
+                                                                     : plait__fs_find_mounted(at->fd, at->uses, place);
+  int rc = plait__fs_walk(mine, at, follow ? PLAIT__FS_FOLLOW : 0, place);
+  return rc == 0 && place->node.inode == NULL ? -PLAIT_ENOENT : rc;
 }

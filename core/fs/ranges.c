@@ -133,12 +133,18 @@ static int whole_range(double start, double end, uint64_t *first, uint64_t *last
   return *last > *first ? 0 : -PLAIT_EINVAL; /* less than one byte: such a lock could never be removed */
 }
 
+/* The error for a descriptor without locks: backends have none, because Node cannot lock the host's files. */
+static int not_lockable(int fd, uint32_t uses) {
+  struct plait__fs_place place;
+  return plait__fs_find_mounted(fd, uses, &place) < 0 ? -PLAIT_EBADF : -PLAIT_ENOLCK;
+}
+
 int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   uint64_t first, last;
-  if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return plait__fs_not_open(fd);
+  if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return not_lockable(fd, uses);
   if (uses == 0) uses = plait_load(&open->uses);
   if ((kind & ~PLAIT_FS_FLOCK) < 0 || (kind & ~PLAIT_FS_FLOCK) > 2 || whole_range(start, end, &first, &last) != 0)
     return -PLAIT_EINVAL;
@@ -159,7 +165,7 @@ int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end)
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   uint64_t first, last;
-  if (open == NULL) return plait__fs_not_open(fd);
+  if (open == NULL) return not_lockable(fd, uses);
   if (whole_range(start, end, &first, &last) != 0) return -PLAIT_EINVAL;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);

@@ -63,6 +63,7 @@ static int remove_or_descend(
     struct plait__fs_place place;
     if ((rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place)) == 0 && place.node.inode != NULL)
       return push_level(levels, place.node); /* the name stays the next one of this level */
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_leave(-PLAIT_EBUSY);
   } else if (rc == 0) {
     top_level(levels)->cookie = cookie;
   }
@@ -72,12 +73,13 @@ static int remove_or_descend(
 
 PLAIT_EXPORT int plait_fs_empty(uint32_t length, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait_fs_at at = plait_fs_path(length);
-  struct plait__fs_node node;
+  struct plait_fs_at at = plait__fs_given(mine, length);
+  struct plait__fs_place place;
   struct levels levels = {0};
-  int rc = plait__fs_find(mine, &at, 0, &node);
-  if (rc == 0 && plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) rc = -PLAIT_ENOTDIR;
-  if (rc == 0) rc = push_level(&levels, node);
+  int rc = plait__fs_find(mine, &at, 0, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_leave(-PLAIT_EREMOTE);
+  if (rc == 0 && plait__fs_kind(place.node.generation_kind) != PLAIT_FS_DIRECTORY) rc = -PLAIT_ENOTDIR;
+  if (rc == 0) rc = push_level(&levels, place.node);
   while (rc == 0 && levels.count != 0) {
     rc = next_name(mine, top_level(&levels), &at);
     if (rc == 1) rc = remove_or_descend(mine, &levels, &at, now);

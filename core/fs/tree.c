@@ -68,6 +68,7 @@ int plait_fs_mkdir_at(const struct plait_fs_at *at, uint32_t mode, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
   int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_mkdir(mine, &place, mode);
   if (rc != 0) return rc;
   if (place.node.inode != NULL) return -PLAIT_EEXIST;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_DIRECTORY, mode, now, &rc);
@@ -75,7 +76,7 @@ int plait_fs_mkdir_at(const struct plait_fs_at *at, uint32_t mode, double now) {
 }
 
 PLAIT_EXPORT int plait_fs_mkdir(uint32_t length, uint32_t mode, double now) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_mkdir_at(&at, mode, now);
 }
 
@@ -83,6 +84,7 @@ int plait_fs_symlink_at(uint32_t target, const struct plait_fs_at *at, double no
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
   int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_symlink(mine, &place, target);
   if (target == 0) return -PLAIT_ENOENT;
   if (target >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
   if (rc != 0) return rc;
@@ -105,7 +107,7 @@ int plait_fs_symlink_at(uint32_t target, const struct plait_fs_at *at, double no
 }
 
 PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
-  struct plait_fs_at at = plait_fs_second_path(path);
+  struct plait_fs_at at = plait__fs_given_second(plait__fs_mine(), path);
   return plait_fs_symlink_at(target, &at, now);
 }
 
@@ -132,16 +134,18 @@ static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
 int plait_fs_readlink_at(const struct plait_fs_at *at) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
-    struct plait__fs_node node;
-    int rc = plait__fs_find(mine, at, 0, &node);
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, at, 0, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_readlink(mine, &place);
+    plait_put(&mine->result.mount, 0);
     if (rc != 0) return rc;
-    if (plait__fs_kind(node.generation_kind) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
-    if ((rc = read_link(mine, node)) != -PLAIT_EAGAIN) return rc;
+    if (plait__fs_kind(place.node.generation_kind) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
+    if ((rc = read_link(mine, place.node)) != -PLAIT_EAGAIN) return rc;
   }
 }
 
 PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_readlink_at(&at);
 }
 
@@ -151,6 +155,7 @@ int plait_fs_remove_at(const struct plait_fs_at *at, int removes_directory, doub
   for (;;) {
     struct plait__fs_place place;
     int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_remove(mine, &place, removes_directory);
     if (rc != 0) return rc;
     if (place.dots != 0) {
       if (!removes_directory) return -PLAIT_EISDIR;
@@ -185,23 +190,26 @@ int plait_fs_remove_at(const struct plait_fs_at *at, int removes_directory, doub
 }
 
 PLAIT_EXPORT int plait_fs_rmdir(uint32_t length, double now) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_remove_at(&at, 1, now);
 }
 
 PLAIT_EXPORT int plait_fs_unlink(uint32_t length, double now) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_remove_at(&at, 0, now);
 }
 
 int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct plait_fs_at *to, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
-    struct plait__fs_place place;
-    struct plait__fs_node node;
-    int rc = plait__fs_find(mine, from, follow, &node);
-    if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to, PLAIT__FS_NAME, &place)) != 0) return rc;
+    struct plait__fs_place found, place;
+    int found_rc = plait__fs_find(mine, from, follow, &found), rc;
+    if (found_rc < 0) return found_rc;
+    if (PLAIT__FS_IS_IN_MOUNT(found_rc) && (rc = plait__fs_mounted_look(mine, &found)) != 0) return plait__fs_leave(rc);
+    rc = plait__fs_walk(mine, to, PLAIT__FS_NAME, &place);
+    if (rc < 0) return PLAIT__FS_IS_IN_MOUNT(found_rc) ? plait__fs_leave(rc) : rc;
+    if (PLAIT__FS_IS_IN_MOUNT(rc + found_rc)) return plait__fs_mounted_link(mine, &found, found_rc, &place, rc);
+    struct plait__fs_node node = found.node;
     if (place.node.inode != NULL) return -PLAIT_EEXIST;
     if (place.slash) return -PLAIT_ENOENT;
     if (is_directory(node)) return -PLAIT_EPERM;
@@ -237,7 +245,8 @@ int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct pl
 }
 
 PLAIT_EXPORT int plait_fs_link(uint32_t from_length, uint32_t to_length, double now) {
-  struct plait_fs_at from = plait_fs_path(from_length), to = plait_fs_second_path(to_length);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait_fs_at from = plait__fs_given(mine, from_length), to = plait__fs_given_second(mine, to_length);
   return plait_fs_link_at(&from, 0, &to, now);
 }
 
@@ -322,9 +331,11 @@ int plait_fs_rename_at(const struct plait_fs_at *from_at, const struct plait_fs_
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place from, to;
-    int rc = plait__fs_walk(mine, from_at, PLAIT__FS_NAME, &from);
-    if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to_at, PLAIT__FS_NAME, &to)) != 0) return rc;
+    int from_rc = plait__fs_walk(mine, from_at, PLAIT__FS_NAME, &from);
+    if (from_rc < 0) return from_rc;
+    int rc = plait__fs_walk(mine, to_at, PLAIT__FS_NAME, &to);
+    if (rc < 0) return PLAIT__FS_IS_IN_MOUNT(from_rc) ? plait__fs_leave(rc) : rc;
+    if (PLAIT__FS_IS_IN_MOUNT(rc + from_rc)) return plait__fs_mounted_rename(mine, &from, from_rc, &to, rc);
     if ((rc = may_rename(&from, &to)) != 0) return rc < 0 ? rc : 0;
     rc = try_rename(mine, &from, &to, now);
     plait__fs_tx_abort(mine, 0);
@@ -333,7 +344,8 @@ int plait_fs_rename_at(const struct plait_fs_at *from_at, const struct plait_fs_
 }
 
 PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, double now) {
-  struct plait_fs_at from = plait_fs_path(from_length), to = plait_fs_second_path(to_length);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait_fs_at from = plait__fs_given(mine, from_length), to = plait__fs_given_second(mine, to_length);
   return plait_fs_rename_at(&from, &to, now);
 }
 
@@ -341,10 +353,12 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
 
 PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_node node;
-  struct plait_fs_at at = plait_fs_target(target);
-  int rc = plait__fs_find(mine, &at, 1, &node);
+  struct plait__fs_place place;
+  struct plait_fs_at at = plait__fs_given_target(mine, target);
+  int rc = plait__fs_find(mine, &at, 1, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_list(mine, &place, cursor);
   if (rc != 0) return rc;
+  struct plait__fs_node node = place.node;
   struct plait__fs_read read = {.inode = node.inode};
   do {
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
@@ -356,9 +370,11 @@ PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
 
 int plait_fs_next_at(const struct plait_fs_at *at, uint64_t cookie) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_node node;
-  int rc = plait__fs_find(mine, at, 1, &node);
+  struct plait__fs_place place;
+  int rc = plait__fs_find(mine, at, 1, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_next(mine, &place, cookie);
   if (rc != 0) return rc;
+  struct plait__fs_node node = place.node;
   struct plait__fs_read read = {.inode = node.inode};
   do {
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
@@ -371,9 +387,11 @@ int plait_fs_stat_at(const struct plait_fs_at *at, int follow) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait_fs_result *result = &mine->result;
   for (;;) {
-    struct plait__fs_node node;
-    int rc = plait__fs_find(mine, at, follow, &node), removed = 0;
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, at, follow, &place), removed = 0;
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_stat(mine, &place);
     if (rc != 0) return rc;
+    struct plait__fs_node node = place.node;
     struct plait_inode *inode = node.inode;
     struct plait__fs_read read = {.inode = inode};
     do {
@@ -408,21 +426,24 @@ int plait_fs_stat_at(const struct plait_fs_at *at, int follow) {
 }
 
 PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
-  struct plait_fs_at at = plait_fs_target(target);
+  struct plait_fs_at at = plait__fs_given_target(plait__fs_mine(), target);
   return plait_fs_stat_at(&at, follow);
 }
 
 int plait_fs_access_at(const struct plait_fs_at *at, uint32_t mode) {
-  struct plait__fs_node node;
-  int rc = plait__fs_find(plait__fs_mine(), at, 1, &node);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_place place;
+  int rc = plait__fs_find(mine, at, 1, &place);
+  if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_access(mine, &place, mode);
   if (rc != 0) return rc;
+  struct plait__fs_node node = place.node;
   /* As for the superuser: everything is permitted but executing a file without any execute bit. */
   int runs = is_directory(node) || (plait_load(&node.inode->mode) & 0111) != 0;
   return (mode & 1) && !runs ? -PLAIT_EACCES : 0;
 }
 
 PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
-  struct plait_fs_at at = plait_fs_path(length);
+  struct plait_fs_at at = plait__fs_given(plait__fs_mine(), length);
   return plait_fs_access_at(&at, mode);
 }
 
@@ -439,9 +460,11 @@ int plait_fs_set_at(const struct plait_fs_at *at, int follow, const struct plait
   struct plait_fs_thread *mine = plait__fs_mine();
   uint32_t mask = new->mask;
   for (;;) {
-    struct plait__fs_node node;
-    int rc = plait__fs_find(mine, at, follow, &node);
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, at, follow, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) return plait__fs_mounted_set(mine, &place, new);
     if (rc != 0) return rc;
+    struct plait__fs_node node = place.node;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
     int there = plait_get(&inode->generation_kind) == node.generation_kind;
@@ -464,11 +487,13 @@ int plait_fs_set_at(const struct plait_fs_at *at, int follow, const struct plait
 
 PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid,
     double atime, double atime_ns, double mtime, double mtime_ns, double now) {
-  struct plait_fs_at at = plait_fs_target(target);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait_fs_at at = plait__fs_given_target(mine, target);
   int good = (!(mask & PLAIT_FS_SET_ATIME) || is_time(atime)) && (!(mask & PLAIT_FS_SET_MTIME) || is_time(mtime));
   if (!good) { /* a missing file is the first error */
-    struct plait__fs_node node;
-    int rc = plait__fs_find(plait__fs_mine(), &at, follow, &node);
+    struct plait__fs_place place;
+    int rc = plait__fs_find(mine, &at, follow, &place);
+    if (PLAIT__FS_IS_IN_MOUNT(rc)) rc = plait__fs_leave(plait__fs_mounted_look(mine, &place));
     return rc != 0 ? rc : -PLAIT_EINVAL;
   }
   struct plait_fs_attributes new = {mask, mode, uid, gid, nanoseconds(atime, atime_ns), nanoseconds(mtime, mtime_ns)};

@@ -38,7 +38,7 @@
   XX(ENOLCK, 37, "no memory is left for locks")                                         \
   XX(ENOTEMPTY, 39, "the directory is not empty")                                       \
   XX(ELOOP, 40, "too many symbolic links, or one where none may be")                    \
-  XX(EREMOTE, 66, "the path leads into a mount, or the descriptor is a mounted file's") \
+  XX(EREMOTE, 66, "the directory is in a mount, where names are removed one at a time") \
   XX(EPROTO, 71, "the memory was laid out by another version")                          \
   XX(EILSEQ, 84, "a structure breaks its invariant")                                    \
   XX(ENOTCAPABLE, 93, "the path leaves the directory that it may not leave")            \

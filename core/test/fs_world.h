@@ -5,6 +5,7 @@
 #define PLAIT_TEST_FS_WORLD_H
 
 #include "harness.h"
+#include "host_directory.h"
 #include "../fs/internal.h"
 
 #define NOW 1.7e12
@@ -51,9 +52,12 @@ static inline int fs_truncate(const char *path, double size) {
   return plait_fs_truncate(PLAIT_FS_PATH(fs_first(path)), size, NOW);
 }
 
-static inline int fs_mount(const char *path, uint32_t above, const char *text) {
+/* Mounts a directory of the test's on the host (host_directory.h), which is made if it is not there. */
+static inline int fs_mount(const char *path, const char *name) {
+  const char *text = host_path(name);
+  host_mkdir(name);
   memcpy(plait_at(plait_get(&fs_mine()->scratch)), text, strlen(text));
-  return plait_fs_mount(fs_first(path), above, (uint32_t)strlen(text));
+  return plait_fs_mount(fs_first(path), (uint32_t)strlen(text), 0);
 }
 static inline int fs_unmount(const char *path) { return plait_fs_unmount(fs_first(path)); }
 
@@ -97,9 +101,9 @@ static inline uint64_t fs_mix(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-/* The digest for a path that returned -PLAIT_EREMOTE: the number of its mount. */
-static inline uint64_t fs_digest_remote(void) {
-  CHECK(plait_get(&fs_mine()->result.mount) != 0);
+/* The digest for a path that is covered: the number of its mount. */
+static inline uint64_t fs_digest_mounted(const char *path) {
+  CHECK(fs_lstat(path) == 0 && plait_get(&fs_mine()->result.mount) != 0);
   return fs_mix(3, plait_get(&fs_mine()->result.mount));
 }
 
@@ -112,8 +116,8 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   struct plait_fs_result *result = &mine->result;
   uint64_t hash = 1;
   int rc = fs_lstat(path);
-  if (rc == -PLAIT_EREMOTE) return fs_digest_remote();
   CHECK(rc == 0);
+  if (plait_get(&result->mount) != 0) return fs_digest_mounted(path);
   uint32_t kind = plait_get(&result->kind);
   hash = fs_mix(hash, kind), hash = fs_mix(hash, plait_get(&result->links)),
   hash = fs_mix(hash, plait_get(&result->mode));
@@ -129,8 +133,9 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   }
   if (touch) {
     int fd = fs_open(path, 0);
-    if (fd == -PLAIT_EREMOTE) return fs_digest_remote();
+    int is_mounted = plait_fs_mounted(fd) != 0;
     CHECK(fd >= 0 && plait_fs_close(fd) == 0);
+    if (is_mounted) return fs_digest_mounted(path);
   }
   if (kind == PLAIT_FS_FILE) {
     int fd = fs_open(path, 0);
@@ -147,11 +152,11 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   uint64_t sum = 0; /* whatever order they come in */
   do {
     int count = plait_fs_list(PLAIT_FS_PATH(fs_first(path)), cursor);
-    if (count == -PLAIT_EREMOTE && touch) {
-      free(names);
-      return fs_digest_remote();
-    }
     CHECK(count >= 0);
+    if (plait_get(&result->block) == 0 && touch) {
+      free(names);
+      return fs_digest_mounted(path);
+    }
     cursor = (double)plait_get64(&result->cursor);
     uint32_t bytes = plait_get(&result->bytes);
     memcpy(names, plait_at(plait_get(&mine->scratch)), bytes);

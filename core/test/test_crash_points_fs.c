@@ -39,10 +39,9 @@ static void use(void) {
   CHECK(fs_mkdir("/use") == 0 && fs_write("/use/a", 200, 5) == 0 && fs_rename("/use/a", "/e/use") == 0);
   CHECK(fs_holds("/e/use", 200, 5) && fs_write("/e/use", 9000, 6) == 0 && fs_holds("/e/use", 9000, 6));
   CHECK(fs_link("/e/use", "/use/b") == 0 && fs_unlink("/e/use") == 0 && fs_unlink("/use/b") == 0);
-  int mount = fs_mount("/use", 0, "used"), fd = plait_fs_mounted_open((uint32_t)mount, 7, 0, 1, 2);
-  CHECK(mount > 0 && fd >= 0 && fs_stat("/use/x") == -PLAIT_EREMOTE && fs_unmount("/use") == -PLAIT_EBUSY);
-  CHECK(plait_fs_close(fd) == -PLAIT_EREMOTE && plait_fs_mounted_close(fd) == 0 &&
-      plait_fs_mounted_close(fd) == -PLAIT_EBADF);
+  int mount = fs_mount("/use", "used"), fd = fs_open("/use", 0);
+  CHECK(mount > 0 && fd >= 0 && fs_stat("/use/x") == -PLAIT_ENOENT && fs_unmount("/use") == -PLAIT_EBUSY);
+  CHECK(plait_fs_close(fd) == 0 && plait_fs_close(fd) == -PLAIT_EBADF);
   CHECK(fs_unmount("/use") == 0 && fs_rmdir("/use") == 0);
 }
 
@@ -121,23 +120,25 @@ static void make_full_inodes(void) {
 }
 
 static int mount;
-static void make_mount(void) { CHECK((mount = fs_mount("/d/sub", 0, "one")) > 0); }
+static void make_mount(void) {
+  CHECK((mount = fs_mount("/d/sub", "one")) > 0);
+  host_mkdir("one/inner"), host_write("one/f", "text");
+}
 static void make_mounts(void) {
   make_mount();
-  CHECK(fs_mount("/d/sub/inner", (uint32_t)mount, "two") > 0 && fs_mount("/e/empty", 0, "three") > 0);
+  CHECK(fs_mount("/d/sub/inner", "two") > 0 && fs_mount("/e/empty", "three") > 0);
 }
 static void make_mounted(void) {
   make_mount(), as(actor);
-  CHECK((descriptor = plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+  CHECK((descriptor = fs_open("/d/sub/f", PLAIT_FS_RDWR)) >= 0);
 }
 static void make_mounted_of_other(void) {
   make_mount(), as(other);
-  CHECK((descriptor = plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+  CHECK((descriptor = fs_open("/d/sub/f", PLAIT_FS_RDWR)) >= 0);
 }
 static void make_many_mounted(void) {
   make_mount(), as(actor);
-  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++)
-    CHECK(plait_fs_mounted_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
+  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++) CHECK(fs_open("/d/sub/f", 0) >= 0);
 }
 
 static void do_create(void) { fs_write("/d/new", 300, 7); }
@@ -186,20 +187,20 @@ static void do_replace_large(void) { write_reserved("/e/g"); }
 static void do_reserve(void) { plait_fs_tx_reserve(70000), plait_fs_tx_unreserve(); }
 static void do_close_ranges(void) { plait_fs_close(descriptor); }
 
-static void do_mount(void) { fs_mount("/d/sub", 0, "one"); }
+static void do_mount(void) { fs_mount("/d/sub", "one"); }
 static void do_rename_away_mounted(void) { fs_rename("/e/empty", "/d/moved"); }
-static void do_mount_beside(void) { fs_mount("/e/empty", 0, "two"); }
-static void do_mount_inside(void) { fs_mount("/d/sub/inner", (uint32_t)mount, "two"); }
+static void do_mount_beside(void) { fs_mount("/e/empty", "two"); }
+static void do_mount_inside(void) { fs_mount("/d/sub/inner", "two"); }
 static void do_unmount(void) { fs_unmount("/d/sub"); }
 static void do_unmount_inside(void) { fs_unmount("/d/sub/inner"); }
 static void do_unmount_last(void) { fs_unmount("/e/empty"); }
-static void do_mounted_open(void) { plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12); }
+static void do_mounted_open(void) { fs_open("/d/sub/f", PLAIT_FS_RDWR); }
 static void make_limits(void) { plait_fs_limit(1e6, 100); }
 static void make_limits_append(void) { make_limits(), make_own_file(); }
 static void make_watch(void) { as(other), plait_fs_watch(1), as(actor), plait_fs_watch(1); }
 static void do_watch(void) { plait_fs_watch(1); }
 static void do_unwatch(void) { plait_fs_watch(-1); }
-static void do_mounted_close(void) { plait_fs_mounted_close(descriptor); }
+static void do_mounted_close(void) { plait_fs_close(descriptor); }
 
 static const struct scenario {
   const char *name;

@@ -230,7 +230,7 @@ static int full_replace(void) { return fs_write("/d/f", 20000, 9); }
 static int full_map(void) { return plait_fs_map(full_fd); }
 static int full_lock(void) { return plait_fs_lock(full_fd, 2, 10, 20, 0); }
 static int full_unlock_middle(void) { return plait_fs_lock(full_fd, 0, 240, 260, 0); }
-static int full_mount(void) { return fs_mount("/d", 0, "text"); }
+static int full_mount(void) { return fs_mount("/d", "text"); }
 static int full_many_opens(void) { /* more than fit into a chunk */
   for (int i = 0; i < 70; i++) {
     int rc = fs_open("/e/g", 0);
@@ -372,27 +372,22 @@ static void test_exited_recoverer(void) {
 static void test_mounts(void) {
   test_space(400);
   CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0 && fs_symlink("a", "/l") == 0 && fs_write("/f", 1, 1) == 0);
-  CHECK(fs_mount("/l/b", 0, "x") == -PLAIT_ELOOP && fs_mount("/none", 0, "x") == -PLAIT_ENOENT &&
-      fs_mount("/f", 0, "x") == -PLAIT_ENOTDIR);
-  CHECK(plait_fs_mount(fs_first("/a"), 0, PLAIT_FS_MOUNT_MAX) == -PLAIT_EINVAL &&
-      plait_fs_mount(PLAIT_FS_PATH_MAX, 0, 1) == -PLAIT_EINVAL);
+  CHECK(fs_mount("/l/b", "x") == -PLAIT_ELOOP && fs_mount("/none", "x") == -PLAIT_ENOENT &&
+      fs_mount("/f", "x") == -PLAIT_ENOTDIR);
+  CHECK(plait_fs_mount(fs_first("/a"), PLAIT_FS_MOUNT_MAX, 0) == -PLAIT_EINVAL &&
+      plait_fs_mount(PLAIT_FS_PATH_MAX, 1, 0) == -PLAIT_EINVAL);
   CHECK(fs_rename("/a/b", "/a/c") == 0 && fs_rename("/a/c", "/a/b") == 0);
-  CHECK(fs_mount("/a/b", 0, "one") == 1 && fs_mount("/a/b", 0, "x") == -PLAIT_EBUSY &&
-      fs_mount("/x/y", 7, "x") == -PLAIT_ENOENT);
-  CHECK(fs_mount("/a/b/c", 1, "two") == 2 && fs_unmount("/a/b") == -PLAIT_EBUSY && fs_unmount("/a") == -PLAIT_EINVAL);
-  CHECK(fs_stat("/l/b/c/d") == -PLAIT_EREMOTE && plait_get(&fs_mine()->result.mount) == 1 &&
-      plait_get(&fs_mine()->result.bytes) == 3);
+  CHECK(fs_mount("/a/b", "one") == 1 && fs_mount("/a/b", "x") == -PLAIT_EBUSY &&
+      fs_mount("/a/b/c", "x") == -PLAIT_ENOENT && fs_mkdir("/a/b/c") == 0 && host_exists("one/c"));
+  CHECK(fs_mount("/a/b/c", "two") == 2 && fs_unmount("/a/b") == -PLAIT_EBUSY && fs_unmount("/a") == -PLAIT_EINVAL);
+  CHECK(fs_stat("/l/b/c/d") == -PLAIT_ENOENT && fs_mkdir("/l/b/c/d") == 0 && host_exists("two/d") &&
+      fs_stat("/l/b/c/d") == 0 && plait_get(&fs_mine()->result.mount) == 2);
   CHECK(fs_rename("/a", "/z") == -PLAIT_EBUSY && fs_rmdir("/a/b") == -PLAIT_EBUSY &&
       fs_rename("/a/b", "/z") == -PLAIT_EBUSY);
-  int fd = plait_fs_mounted_open(2, 5, PLAIT_FS_RDWR, 1, 2);
-  CHECK(fd >= 0 && plait_fs_mounted_open(3, 5, 0, 1, 2) == -PLAIT_ENOENT &&
-      plait_fs_mounted_close(fd + 1) == -PLAIT_EBADF);
-  CHECK(plait_fs_read(fd, plait_get(&fs_mine()->scratch), 1, 0) == -PLAIT_EREMOTE &&
-      fs_unmount("/a/b/c") == -PLAIT_EBUSY);
-  CHECK(plait_fs_mounted_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 &&
-      fs_rename("/a", "/z") == 0);
-  CHECK(
-      fs_mount("/", 0, "all") == 3 && fs_stat("/z") == -PLAIT_EREMOTE && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
+  int fd = fs_open("/a/b/c/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT);
+  CHECK(fd >= 0 && fs_unmount("/a/b/c") == -PLAIT_EBUSY && plait_fs_close(fd + 1) == -PLAIT_EBADF);
+  CHECK(plait_fs_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 && fs_rename("/a", "/z") == 0);
+  CHECK(fs_mount("/", "all") == 3 && fs_stat("/z") == -PLAIT_ENOENT && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
   CHECK(fs_check_all(0) == 0);
 }
 

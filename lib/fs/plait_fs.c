@@ -6,7 +6,12 @@
  * import from its host are defined here: calls.c, and lib/emscripten/. What stays the host's are clocks, random
  * numbers, arguments, the end of the program and the standard streams.
  */
+#define PLAIT_FS_MOUNTS 0 /* nothing is mounted in the memory of a program */
 #include "../heap/malloc.c"
+
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wundefined-internal" /* functions of mounts, whose calls are not compiled */
+#endif
 
 PRIVATE_BEGIN
 #include "../../core/fs/journal.c"
@@ -16,7 +21,7 @@ PRIVATE_BEGIN
 #include "../../core/fs/path.c"
 #include "../../core/fs/contents.c"
 #include "../../core/fs/ranges.c"
-#include "../../core/fs/mounts.c"
+#include "no_mounts.c"
 #include "../../core/fs/tree.c"
 #include "../../core/fs/open.c"
 #include "../../core/wasi/descriptors.c"

@@ -9,9 +9,18 @@
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 import { mustBeSupported, wasmRefused } from './host-support.ts';
-import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
+import {
+  BOOT_SIZE,
+  Errno,
+  LAYOUT_VERSION,
+  PAGE_SIZE,
+  Space as S,
+  SLOT_LIMIT,
+  Slot,
+  SlotState,
+} from './layout.generated.ts';
 import { noteSpace } from './memory.ts';
-import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
+import { type Backends, type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
@@ -43,17 +52,35 @@ function compile(): WebAssembly.Module {
   return compiled;
 }
 
-function instantiate(handle: SpaceHandle): Core {
-  const imports = { env: { memory: handle.memory as unknown as WebAssembly.Memory } };
+/** An instance of the core for this thread. */
+interface Instance {
+  readonly core: Core;
+  readonly backends: Backends;
+}
+
+/** The imports that are steps of backends call what plait/fs registers; before that, nothing is mounted here. */
+function stepsOf(module: WebAssembly.Module, backends: Backends): Record<string, (...args: number[]) => number> {
+  return Object.fromEntries(
+    WebAssembly.Module.imports(module)
+      .filter((one) => one.module === 'backend')
+      .map(({ name }) => [name, (...args) => backends.steps?.[name]?.(...args) ?? -Errno.ENODEV]),
+  );
+}
+
+function instantiate(handle: SpaceHandle): Instance {
+  const module = handle.module as WebAssembly.Module;
+  const backends: Backends = { steps: undefined };
+  const memory = handle.memory as unknown as WebAssembly.Memory;
   try {
-    return new WebAssembly.Instance(handle.module as WebAssembly.Module, imports).exports as unknown as Core;
+    const { exports } = new WebAssembly.Instance(module, { env: { memory }, backend: stepsOf(module, backends) });
+    return { core: exports as unknown as Core, backends };
   } catch (cause) {
     throw wasmRefused(cause);
   }
 }
 
-/** Attaches the calling thread, whose module instance is `core`. */
-function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
+/** Attaches the calling thread, which has this instance of the core. */
+function enter(handle: SpaceHandle, { core, backends }: Instance, role: number, pool = 0): Space {
   const ref = core.plait_abi_space() >>> 0;
   const thread = core.plait_abi_claim(host.hostId, host.starterId, pool, role);
   if (thread === 0) {
@@ -69,7 +96,7 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   }
   core.__stack_pointer.value = stack;
   core.plait_abi_sweep(); // recovers the slots of threads that ended by themselves
-  const space = new Space(handle, core, thread);
+  const space = new Space(handle, core, thread, backends);
   if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
   attached.push(new WeakRef(space));
   if (role === Role.worker) recovered = space;
@@ -195,9 +222,9 @@ export function openSpace(options: SpaceOptions = {}): Space {
   const module = compile();
   const { memory, pages } = sharedMemory(maximum);
   const handle: SpaceHandle = { memory, module, layoutVersion: LAYOUT_VERSION };
-  const core = instantiate(handle);
-  if (core.plait_abi_init(pages) !== 0) throw outOfMemory(MINIMUM);
-  return enter(handle, core, host.isMainThread ? Role.main : Role.other);
+  const instance = instantiate(handle);
+  if (instance.core.plait_abi_init(pages) !== 0) throw outOfMemory(MINIMUM);
+  return enter(handle, instance, host.isMainThread ? Role.main : Role.other);
 }
 
 /**

@@ -509,8 +509,10 @@ export const FsOpen = {
   host: 48,
   /** how many more numbers a WASI program has for this opening */
   sharers: 52,
-  /** zero */
-  unused: 56,
+  /** mounted directory: block with its path without links, 0 none */
+  place: 56,
+  /** mounted directory: bytes of that path */
+  length: 60,
 } as const;
 
 /** `struct plait_fs_items` of core/fs/fs.h. */
@@ -559,7 +561,7 @@ export const FsDeferredFree = {
 
 /** `struct plait_fs_mount` of core/fs/fs.h. */
 export const FsMount = {
-  BYTES: 24,
+  BYTES: 28,
   /** the next older mount, 0 none */
   next: 0,
   /** number of the mount, from 1; never reused */
@@ -568,17 +570,19 @@ export const FsMount = {
   inode: 8,
   /** number of the mount that contains the covered directory, 0 none */
   above: 12,
+  /** 1: nothing in it can be changed */
+  readOnly: 16,
   /** bytes of its path in `text`; the path stays valid: no directory above it can be moved */
-  place: 16,
+  place: 20,
   /** bytes of `text`: the path, then the binding's description of the backend */
-  length: 20,
+  length: 24,
   /** the bytes */
-  text: 24,
+  text: 28,
 } as const;
 
 /** `struct plait_fs_result` of core/fs/fs.h. */
 export const FsResult = {
-  BYTES: 96,
+  BYTES: 128,
   /** enum plait_fs_kind */
   kind: 0,
   /** permission bits */
@@ -593,7 +597,7 @@ export const FsResult = {
   number: 20,
   /** bytes; plait_fs_list: cookie of the newest name, a cursor for names that are created later */
   size: 24,
-  /** bytes of memory that hold the contents */
+  /** bytes of memory, or of the backend's store, that hold the contents */
   held: 32,
   /** see struct plait_inode */
   atime: 40,
@@ -607,17 +611,25 @@ export const FsResult = {
   cursor: 72,
   /** plait_fs_list: 1 if every name is ASCII */
   ascii: 80,
-  /** plait_fs_list: bytes of names; plait_fs_stat: the inode's sequence; -PLAIT_EREMOTE: bytes of the remaining path */
+  /** plait_fs_list: bytes of names; plait_fs_stat: the inode's sequence; plait_fs_real, plait_fs_hold: bytes of a path */
   bytes: 84,
-  /** reference. plait_fs_map: the bytes; plait_fs_stat, plait_fs_list: the inode; -PLAIT_EREMOTE: the remaining path */
+  /** reference. plait_fs_map: the bytes; plait_fs_stat, plait_fs_list: the inode, 0 in a mount */
   block: 88,
-  /** plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
+  /** plait_fs_stat: number of the mount that contains the file, 0 memory */
   mount: 92,
+  /** plait_fs_stat in a mount: best size of a read or write */
+  blockSize: 96,
+  /** plait_fs_stat in a mount: with `file`, identifies the file in the backend */
+  device: 104,
+  /** plait_fs_stat in a mount: see `device` */
+  file: 112,
+  /** plait_fs_stat in a mount: number of the device, if the file is one */
+  special: 120,
 } as const;
 
 /** `struct plait_fs_thread` of core/fs/fs.h. */
 export const FsThread = {
-  BYTES: 18296,
+  BYTES: 22456,
   /** id of the thread that owns the record; 0 none */
   thread: 0,
   /** held by a thread that recovers the journal of an exited thread; the owner needs no lock */
@@ -665,13 +677,31 @@ export const FsThread = {
   /** results of the last call */
   result: 1304,
   /** the path of a call, or the first of two */
-  first: 1400,
+  first: 1432,
   /** the second path of a call */
-  second: 5496,
+  second: 5528,
   /** two paths with links substituted, used alternately */
-  links: 9592,
+  links: 9624,
   /** last names of both paths */
-  names: 17784,
+  names: 17816,
+  /** in mounts, and in plait_fs_real(): the path without links of where a walk is */
+  where: 18328,
+  /** plait_fs_real(): whether the walk was in a mount */
+  crossed: 22424,
+  /** plait_fs_real(): bytes in `second` */
+  reached: 22428,
+  /** plait_fs_real(): whether it ended in the text of a link */
+  inLink: 22432,
+  /** plait_fs_real(): whether `by_text` might make a difference */
+  winds: 22436,
+  /** mounted directory where `first` starts if it has no leading slash, 0 none */
+  from: 22440,
+  /** its `uses` */
+  fromUses: 22444,
+  /** the same for `second` */
+  secondFrom: 22448,
+  /** its `uses` */
+  secondFromUses: 22452,
 } as const;
 
 /** `struct plait_fs` of core/fs/fs.h. */
@@ -1135,6 +1165,8 @@ export const FsFlag = {
   MUST_DIR: 65536,
   /** it must not be a symbolic link */
   NOFOLLOW: 131072,
+  /** O_PATH: only a place for paths to start at; for mounted directories */
+  HOLD: 2097152,
 } as const;
 
 /** `enum plait_fs_set_bit`. */
@@ -1159,7 +1191,7 @@ export const FsOpenState = {
   OPEN: 1,
   /** a mapping */
   MAPPED: 2,
-  /** open on a mounted file; the binding performs its operations */
+  /** open on a mounted file: a backend performs its operations */
   MOUNTED: 3,
 } as const;
 
@@ -1363,7 +1395,7 @@ export const Errno = {
   ENOTEMPTY: 39,
   /** too many symbolic links, or one where none may be */
   ELOOP: 40,
-  /** the path leads into a mount, or the descriptor is a mounted file's */
+  /** the directory is in a mount, where names are removed one by one */
   EREMOTE: 66,
   /** the memory was laid out by another version */
   EPROTO: 71,

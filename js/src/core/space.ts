@@ -119,14 +119,15 @@ export interface Core {
   plait_fs_limit(bytes: number, files: number): void;
   plait_fs_lock(fd: number, kind: number, start: number, end: number, timeout: number): number;
   plait_fs_map(fd: number): number;
-  plait_fs_mount(length: number, above: number, text: number): number;
+  plait_fs_mount(length: number, text: number, readOnly: number): number;
   plait_fs_unmount(length: number): number;
   plait_fs_mount_buffer(): number;
   plait_fs_mount_text(index: number, to: number): number;
   plait_fs_empty(length: number, now: number): number;
-  plait_fs_locate(length: number, how: number, second: number): number;
-  plait_fs_mounted_open(mount: number, host: number, flags: number, device: number, file: number): number;
-  plait_fs_mounted_close(fd: number): number;
+  plait_fs_locate(length: number): number;
+  plait_fs_real(length: number, byText: number): number;
+  plait_fs_hold(length: number, follow: number): number;
+  plait_fs_sync(fd: number, dataOnly: number): number;
   plait_fs_mounted(fd: number): number;
   plait_fs_watch(change: number): number;
   plait_fs_check(quiescent: number): number;
@@ -146,6 +147,11 @@ export interface Core {
   plait_abi_check(quiescent: number): number;
 }
 
+/** The steps of backends that the core calls in this thread: see core/fs/backend.h. */
+export interface Backends {
+  steps: Record<string, (...args: number[]) => number> | undefined;
+}
+
 /**
  * A space, as one thread sees it. Created by `openSpace()` and `attach()`; it belongs to the thread that created it.
  *
@@ -159,6 +165,7 @@ export class Space {
   declare readonly core: Core;
   /** This thread's id in the space. */
   declare readonly thread: number;
+  declare readonly backends: Backends;
   /**
    * All bytes that this thread has observed. Read this property again after each call into the core, which may renew
    * it.
@@ -175,13 +182,14 @@ export class Space {
     makeOpaque(Space, { name: 'Space', instead }, ({ u8, thread }) => ({ bytes: u8.length, thread }));
   }
 
-  constructor(handle: SpaceHandle, core: Core, thread: number) {
+  constructor(handle: SpaceHandle, core: Core, thread: number, backends: Backends) {
     const { buffer } = handle.memory;
     const hidden = (value: unknown): PropertyDescriptor => ({ value, writable: true });
     Object.defineProperties(this, {
       handle: hidden(handle),
       core: hidden(core),
       thread: hidden(thread),
+      backends: hidden(backends),
       u8: hidden(new Uint8Array(buffer)),
       u32: hidden(new Uint32Array(buffer)),
       i32: hidden(new Int32Array(buffer)),

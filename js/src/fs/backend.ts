@@ -1,10 +1,10 @@
 /**
- * The interface between the mount layer (mounts.ts) and a backend, which holds the files of a mount.
+ * The interface of a backend, which holds the files of a mount.
  *
- * The mount layer walks paths, follows links and keeps them inside their mount. It knows which mount is inside which,
- * refuses changes of read-only mounts, and owns the descriptors that users see. A backend performs single steps: an
- * operation on one name in one directory. It has no paths and no current directory, and does not know where it is
- * mounted.
+ * The core walks paths, follows links and keeps them inside their mount (core/fs/mount_walk.c). It knows which mount is
+ * inside which, refuses changes of read-only mounts, and owns the descriptors that users see. A backend performs single
+ * steps: an operation on one name in one directory. It has no paths and no current directory, and does not know where it
+ * is mounted. backend-steps.ts is between the two.
  *
  * A backend guarantees:
  * - **No step follows a symbolic link**, and no step leaves its directory: `name` has no slash and is neither `.` nor
@@ -73,11 +73,8 @@ export interface Backend<Directory = unknown> {
   /** Ends the backend and leaves `root`. */
   end(): void;
 
-  /**
-   * Opens a directory in the directory, until `leave()`; or returns the text of a symbolic link. ENOTDIR: anything
-   * else.
-   */
-  enter(directory: Directory, name: string): Directory | string;
+  /** Opens a directory in the directory, until `leave()`. ENOTDIR: anything else, a symbolic link included. */
+  enter(directory: Directory, name: string): Directory;
   leave(directory: Directory): void;
 
   /** Attributes of the name or of the directory; undefined if there is no such name. */
@@ -106,7 +103,10 @@ export interface Backend<Directory = unknown> {
   /** ELOOP for a symbolic link, unless only its owner and times change. */
   set(directory: Directory, name: string, change: BackendChange): void;
 
-  /** Opens a file or directory with Linux's `flags`. ELOOP for a symbolic link, ENXIO for anything else. */
+  /**
+   * Opens a file or directory with Linux's `flags`. ELOOP for a symbolic link, ENXIO for anything else. O_PATH: a
+   * directory that only `opened` is called for.
+   */
   open(directory: Directory, name: string, flags: number, mode: number): BackendFile;
   /**
    * Opens for this thread the file that another thread has open under `id`. EBADF: that thread has another file open
@@ -114,6 +114,8 @@ export interface Backend<Directory = unknown> {
    */
   reopen(id: number, device: number, file: number, flags: number): BackendFile;
   close(id: number): void;
+  /** The directory that is open under `id`, for steps in it as long as it is open. */
+  opened(id: number): Directory;
   fstat(id: number): BackendStats;
   /** Reads into shared memory and returns the count. */
   read(id: number, to: Uint8Array<SharedArrayBuffer>, position: number): number;
@@ -135,7 +137,7 @@ export interface Backend<Directory = unknown> {
   ): () => void;
 }
 
-/** An error of a backend or of the mount layer, with the code that the core would return. */
+/** An error of a backend, with the code that the core returns. */
 export class BackendError extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -148,6 +150,6 @@ export class BackendError extends Error {
 export function errorNumber(error: unknown): number {
   const { code } = error as { code?: string };
   if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
-  if (code === 'EREMOTE') return -Errno.EIO; // the host's EREMOTE; the core's is only for the mount layer
+  if (code === 'EREMOTE') return -Errno.EIO; // the host's EREMOTE; the core's has another meaning
   return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
 }

@@ -164,7 +164,7 @@ function mount(fs: TreeFs, path: PathLike, options: MountOptions): void {
   if (!fs.statSync(path).isDirectory()) throw fs.volume.error(-Errno.ENOTDIR, 'mount', path);
   const place = fs.realpathSync(path);
   try {
-    if (!mounts.mount(place, options)) mount(fs, path, options);
+    mounts.mount(place, options);
   } catch (error) {
     if (made !== undefined) unmake(fs, place, fs.realpathSync(made));
     throw error;

@@ -2,7 +2,7 @@
  * Holds: how operations of many steps stay in their directory while others change it.
  *
  * Invariants
- * - A path leads into the mounts that its text names, whatever they contain (mount-walk.ts). So an operation stays in
+ * - A path leads into the mounts that its text names, whatever they contain (core/fs/mount_walk.c). So an operation stays in
  *   its mounts if all its paths are the caller's own, extended by names from `readdir`. cp, glob, mkdir, mkdtemp,
  *   opendir, readdir, rm and watch use only such paths, and none of them uses the text of a link as a path. But a
  *   directory that becomes a link may lead them to another place in its mount, as in node:fs.

@@ -177,18 +177,17 @@ export class HostBackend implements Backend<Place> {
     return { fd, path: '' };
   }
 
-  enter(directory: Place, name: string): Place | string {
+  enter(directory: Place, name: string): Place {
     const at = this.#at(directory, name);
     try {
       return this.#directory(at.toString('latin1'));
     } catch (error) {
-      if (code(error) !== 'ENOTDIR' && code(error) !== 'ELOOP') throw error;
+      throw code(error) === 'ELOOP' ? new BackendError('ENOTDIR') : error;
     }
-    try {
-      return this.#fs.readlinkSync(at, 'latin1');
-    } catch (error) {
-      throw code(error) === 'EINVAL' ? new BackendError('ENOTDIR') : error;
-    }
+  }
+
+  opened(id: number): Place {
+    return this.#linux ? { fd: id, path: '' } : { fd: -1, path: (this.#paths.get(id) as Buffer).toString('latin1') };
   }
 
   leave({ fd }: Place): void {
@@ -309,6 +308,7 @@ export class HostBackend implements Backend<Place> {
   /** Translates Linux's flags to this system's, without those that mean another kind of open. */
   #flags(flags: number): number {
     const { constants } = this.#fs;
+    if (flags & FsFlag.HOLD && this.#linux) return O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
     let own = constants.O_NONBLOCK | constants.O_NOFOLLOW | (constants.O_NOCTTY ?? 0);
     own |=
       (flags & 3) === FsFlag.WRONLY ? constants.O_WRONLY : (flags & 3) === 0 ? constants.O_RDONLY : constants.O_RDWR;
@@ -336,8 +336,6 @@ export class HostBackend implements Backend<Place> {
   }
 
   open(directory: Place, name: string, flags: number, mode: number): BackendFile {
-    const known = this.stat(directory, name)?.kind;
-    if (known !== undefined && known > FsKind.SYMLINK) throw new BackendError('ENXIO');
     if (name !== '') return this.#open(this.#at(directory, name), this.#flags(flags), mode);
     // The directory itself: its path is a link of the system, which may be followed.
     return this.#open(this.#at(directory, ''), this.#flags(flags) & ~this.#fs.constants.O_NOFOLLOW, mode);

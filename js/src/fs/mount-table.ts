@@ -8,11 +8,19 @@
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import { isUrl } from '../core/realms.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { BackendError, errorNumber } from './backend.ts';
+import { type Backend, BackendError, errorNumber } from './backend.ts';
 import { fsError, wrongType, wrongValue } from './errors.ts';
 import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
-import { How, type Mount } from './mount-walk.ts';
 import { encode, type PathLike, pathOf, pathText } from './values.ts';
+
+/** A mount, as this thread knows it. */
+export interface Mount {
+  readonly number: number;
+  /** Its path in the space, which never changes: a byte string. */
+  readonly place: string;
+  readonly words: HostWords;
+  readonly backend: Backend;
+}
 
 /** What to mount. */
 export interface MountOptions {
@@ -44,15 +52,11 @@ export function textOf(bytes: string): string {
 /** A value that the count of changes never has. */
 const UNKNOWN = -1;
 
-interface Known extends Mount {
-  readonly words: HostWords;
-}
-
 export class MountTable {
   readonly #space: Space;
   readonly #threadRecord: number;
   /** All mounts, the newest first. */
-  #mounts: Known[] = [];
+  #mounts: Mount[] = [];
   #changes = 0;
   /** Backends, created when they are first needed. */
   readonly #backends = new Map<number, HostBackend>();
@@ -67,7 +71,7 @@ export class MountTable {
     const word = ((core.plait_abi_fs() >>> 0) + FsRoot.mountChanges) >>> 2;
     const changes = Atomics.load(this.#space.u32, word);
     if (changes === this.#changes) return;
-    const mounts: Known[] = [];
+    const mounts: Mount[] = [];
     // Not the scratch block, which may hold data to be written. If the thread exits here, this block is lost.
     const block = core.plait_fs_mount_buffer() >>> 0;
     if (block === 0) throw outOfMemory(FS_MOUNT_MAX);
@@ -96,12 +100,10 @@ export class MountTable {
   }
 
   /** The mount whose text is in the block. */
-  #known(number: number, block: number): Known {
+  #known(number: number, block: number): Mount {
     const space = this.#space;
     const result = this.#threadRecord + FsThread.result;
-    const [above, place, length] = [FsResult.links, FsResult.bytes, FsResult.size].map((at) =>
-      space.load(result + at),
-    ) as [number, number, number];
+    const [place, length] = [FsResult.bytes, FsResult.size].map((at) => space.load(result + at)) as [number, number];
     const bytes = Uint8Array.from(space.bytes(block, length));
     const path = String.fromCharCode(...bytes.subarray(0, place));
     const words = JSON.parse(pathText(bytes.subarray(place))) as HostWords;
@@ -110,10 +112,8 @@ export class MountTable {
     let own = backends.get(number);
     return {
       number,
-      above,
       words,
-      place: path === '/' ? '' : path,
-      readOnly: words.readOnly,
+      place: path,
       get backend() {
         if (own === undefined) {
           own = backends.get(number) ?? new HostBackend(words);
@@ -137,19 +137,11 @@ export class MountTable {
     return find();
   }
 
-  /** The mount at that path. */
-  readonly at = (path: string): Mount | undefined => this.#mounts.find((mount) => mount.place === path);
-
-  /** Whether a mount covers the path or is inside it. */
-  within(path: string): boolean {
-    return this.#mounts.some(({ place }) => `${place}/`.startsWith(`${path}/`));
-  }
-
   list(): MountInfo[] {
     this.#refresh();
     return this.#mounts
       .map(({ place, words: { type, directory, readOnly } }) => ({
-        path: textOf(place) || '/',
+        path: textOf(place),
         type,
         directory,
         readOnly,
@@ -159,10 +151,9 @@ export class MountTable {
 
   /**
    * Mounts over an existing directory. `path`: without links, dots and extra slashes. `put`: puts it where the core
-   * reads it. Returns whether it was mounted. If not, the path leads into another mount by now, and has to be resolved
-   * again.
+   * reads it.
    */
-  mount(path: string, options: MountOptions, put: (path: string) => number): boolean {
+  mount(path: string, options: MountOptions, put: (path: string) => number): void {
     if (typeof options !== 'object' || options === null) throw wrongType('options', 'of type object', options);
     if (options.type !== 'host') throw wrongValue('options.type', "must be 'host'", options.type);
     if (options.readOnly !== undefined && typeof options.readOnly !== 'boolean') {
@@ -182,29 +173,16 @@ export class MountTable {
       throw fsError(errorNumber(error), 'mount', String(directory), path);
     }
     const text = encode(JSON.stringify(words));
-    const { core } = this.#space;
     const length = put(path);
-    const inside = core.plait_fs_locate(length, How.NAME, 0) === -Errno.EREMOTE;
-    const above = inside ? this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) : 0;
     const scratch = this.#space.load(this.#threadRecord + FsThread.scratch);
     this.#space.bytes(scratch, text.length).set(text);
-    const rc = core.plait_fs_mount(length, inside ? this.#innermost(path, above) : 0, text.length);
+    const rc = this.#space.core.plait_fs_mount(length, text.length, words.readOnly ? 1 : 0);
     if (rc > 0) {
       this.#backends.set(rc, backend);
-      return true;
+      return;
     }
     backend.end();
-    if (rc !== -Errno.EREMOTE) throw fsError(rc, 'mount', path);
-    return false;
-  }
-
-  /** The innermost mount of a path that leads into `outer` first. */
-  #innermost(path: string, outer: number): number {
-    this.#refresh();
-    const bytes = byteString(path);
-    const over = this.#mounts.filter(({ place }) => bytes.startsWith(`${place}/`));
-    over.sort((a, b) => b.place.length - a.place.length);
-    return over[0]?.number ?? outer;
+    throw fsError(rc, 'mount', path);
   }
 
   unmount(path: PathLike, put: (path: string) => number): void {

@@ -1,50 +1,71 @@
 /**
- * The mount layer: makes the core's calls work in mounts, too.
+ * The mounts of a space, as one thread uses them.
  *
- * Invariant: a call goes to the core first. Only if the core returns -EREMOTE, the mount's backend is called. So for
- * files in memory a call costs one more comparison, and the layers above (sync.ts and its users) know nothing of
- * mounts.
+ * The core walks into mounts by itself; here are the steps that it calls (backend-steps.ts), and what is not a function
+ * of files: mounting, real paths, watching the host, and directories that are held open.
  */
 
-import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
-import type { Core, Space } from '../core/space.ts';
+import { FS_PATH_MAX, FsKind, FsOpen, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
 import { errorNumber } from './backend.ts';
+import { BackendSteps } from './backend-steps.ts';
 import { type FsError, fsError } from './errors.ts';
-import { type MountInfo, type MountOptions, MountTable, textOf } from './mount-table.ts';
-import { newTrace, type Trace } from './mount-walk.ts';
-import { type Held, MountedCalls } from './mounted-calls.ts';
+import { type MountInfo, type MountOptions, MountTable } from './mount-table.ts';
 import { MountedFiles } from './mounted-files.ts';
 import type { StatsFs } from './stats.ts';
-import { encode, type PathLike, pathOf, pathText } from './values.ts';
+import { byteString, encode, fromByteString, type PathLike, pathOf, pathText } from './values.ts';
 
-const REMOTE = -Errno.EREMOTE;
+/** A directory in a mount that is held open. While it is entered, paths through it start there. */
+export interface Held {
+  /** The descriptor of the directory, and its `uses`. */
+  readonly fd: number;
+  readonly uses: number;
+  /** The paths by which it is known, as byte strings: the given one, and the one without links. */
+  readonly ways: readonly string[];
+  /** The path of the directory or of a file in it, without links: a byte string. */
+  readonly found: string;
+  readonly isDirectory: boolean;
+  leave(): void;
+}
 
-/** The core's calls, and those that do something only in mounts. */
-export type FsCore = Core & {
-  /** fsync() of a descriptor; does nothing in memory. */
-  plait_fs_sync(fd: number, dataOnly: number): number;
-};
+/** How a real path was found. Paths are byte strings. */
+export interface RealPath {
+  /** 0, or the error's number. */
+  rc: number;
+  real: string;
+  /** The path leads to a file in memory. */
+  inMemory: boolean;
+  /** The last name of the path itself that was reached in a mount; '': the walk was in none. */
+  reached: string;
+  /** The walk is inside the text of that name, which is a link. */
+  inLink: boolean;
+  /** There was a link for which `byText` may make a difference. */
+  winds: boolean;
+}
 
-/** The mounts of a space, as one thread uses them. */
 export class Mounts {
   readonly #space: Space;
   readonly #threadRecord: number;
   readonly #forget: () => void;
   readonly #table: MountTable;
-  readonly calls: MountedCalls;
+  readonly #files: MountedFiles;
+  readonly #steps: BackendSteps;
+  /** Entered directories, the innermost last. */
+  readonly #held: Held[] = [];
 
+  /** @param forget called when the path in the thread record changes */
   constructor(space: Space, threadRecord: number, forget: () => void) {
     this.#space = space;
     this.#threadRecord = threadRecord;
     this.#forget = forget;
     this.#table = new MountTable(space, threadRecord);
-    this.calls = new MountedCalls(
-      space,
-      threadRecord,
-      this.#table,
-      new MountedFiles(space, threadRecord, this.#table),
-      forget,
-    );
+    this.#files = new MountedFiles(space, this.#table);
+    this.#steps = new BackendSteps(space, threadRecord, this.#table, this.#files);
+    space.backends.steps = this.#steps.all();
+  }
+
+  #word(offset: number): number {
+    return this.#space.load(this.#threadRecord + offset);
   }
 
   readonly #put = (path: string | Uint8Array): number => {
@@ -55,9 +76,19 @@ export class Mounts {
     return bytes.length;
   };
 
-  /** @param path without links, dots and extra slashes; returns false if it leads elsewhere by now */
-  mount(path: string, options: MountOptions): boolean {
-    return this.#table.mount(path, options, this.#put);
+  /** The first bytes of `where`, or of `second`, of the thread's record. */
+  #path(offset: number, length: number): string {
+    return byteString(this.#space.bytes(this.#threadRecord + offset, length));
+  }
+
+  /** The error that a step could not return, once. */
+  takeFailure(): { error: unknown } | undefined {
+    return this.#steps.takeFailure();
+  }
+
+  /** @param path without links, dots and extra slashes */
+  mount(path: string, options: MountOptions): void {
+    this.#table.mount(path, options, this.#put);
   }
 
   unmount(path: PathLike): void {
@@ -70,68 +101,105 @@ export class Mounts {
 
   /** Whether the path leads into a mount. */
   leadsInto(path: string): boolean {
-    return this.#space.core.plait_fs_locate(this.#put(path), 0, 0) === REMOTE;
+    return this.#space.core.plait_fs_locate(this.#put(path)) > 0;
   }
+
+  /** The real path. `byText`: `x/..` in the text of a mount's link is skipped, as `realpathSync` does. */
+  realPath(path: string | Uint8Array, byText: boolean): RealPath {
+    const rc = this.#space.core.plait_fs_real(this.#put(path), byText ? 1 : 0);
+    const result = (offset: number): number => this.#word(FsThread.result + offset);
+    return {
+      rc,
+      real: rc === 0 ? this.#path(FsThread.where, result(FsResult.bytes)) || '/' : '',
+      inMemory: rc === 0 && result(FsResult.mount) === 0,
+      reached: this.#word(FsThread.crossed) === 1 ? this.#path(FsThread.second, this.#word(FsThread.reached)) : '',
+      inLink: this.#word(FsThread.inLink) === 1,
+      winds: this.#word(FsThread.winds) === 1,
+    };
+  }
+
+  // ---- held directories ----
 
   /**
-   * As in MountedCalls.
+   * Holds the directory that a path leads to, or the directory of a file. Undefined: it is in memory.
    *
-   * @returns `rc`: what the core would return; `trace`: where the walk has ended, if it was in a mount
+   * @param follow whether to follow a link at the end
    */
-  realPath(path: string | Uint8Array, byText: boolean): { rc: number; real: string; inMemory: boolean; trace: Trace } {
-    const trace = newTrace(byText);
-    try {
-      const { path: real, inMemory } = this.calls.realPath(this.#put(path), trace);
-      return { rc: 0, real, inMemory, trace };
-    } catch (error) {
-      return { rc: errorNumber(error), real: '', inMemory: false, trace };
-    }
-  }
-
-  /** As in MountedCalls. */
   hold(path: PathLike, follow: boolean): Held | undefined {
-    if (this.#space.load((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
+    const { core } = this.#space;
+    if (this.#space.load((core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
     const given = pathOf(path);
-    try {
-      return this.calls.hold(this.#put(given), follow);
-    } catch (error) {
-      throw fsError(errorNumber(error), 'open', pathText(given));
-    }
+    const bytes = typeof given === 'string' ? encode(given) : given;
+    const fd = core.plait_fs_hold(this.#put(this.resolve(bytes, false)), follow ? 1 : 0);
+    if (fd < 0) throw this.#error(fd, 'open', pathText(given));
+    if (fd === 0) return undefined;
+    const [kind, length] = [FsResult.kind, FsResult.bytes].map((word) => this.#word(FsThread.result + word));
+    const found = this.#path(FsThread.where, length as number);
+    const isDirectory = kind === FsKind.DIRECTORY;
+    const ways = isDirectory
+      ? [byteString(bytes).replace(/\/+$/, ''), found]
+      : [found.slice(0, found.lastIndexOf('/'))];
+    const uses = this.#space.load((core.plait_fs_mounted(fd) >>> 0) + FsOpen.uses);
+    return { fd, uses, ways, found: found || '/', isDirectory, leave: () => void core.plait_fs_close(fd) };
   }
 
-  /** As in MountedCalls. ESTALE: the mount was removed, and the path would lead into memory. */
+  /** Performs an action whose paths through the held directory start there, even if its name has changed. */
   within<Result>(held: Held, action: () => Result): Result {
-    if (this.#table.get(held.mount.number) === undefined) throw fsError(-Errno.ESTALE, 'open', textOf(held.found));
-    this.calls.enter(held);
+    this.enter(held);
     try {
       return action();
     } finally {
-      this.calls.exit();
+      this.exit();
     }
   }
 
-  /** Attributes of the last stat() for which the core has no words. */
-  complete<Count, Stats extends { dev: Count; ino: Count; rdev: Count; blksize: Count; blocks: Count }>(
-    stats: Stats,
-    count: (value: number | bigint) => Count,
-  ): Stats {
-    const { last } = this.calls;
-    if (last === undefined) return stats;
-    const { mount, stats: found } = last;
-    // different for each mount, and from memory's
-    stats.dev = count(mount.number * 2 ** 32 + (found.device % 2 ** 32));
-    stats.ino = count(found.file);
-    stats.rdev = count(found.special);
-    stats.blksize = count(found.blockSize);
-    stats.blocks = count(found.blocks);
-    return stats;
+  enter(held: Held): void {
+    this.#forget();
+    this.#held.push(held);
   }
+
+  /** Undoes the last `enter`. */
+  exit(): void {
+    this.#forget();
+    this.#held.pop();
+    this.#start(FsThread.from, undefined);
+    this.#start(FsThread.secondFrom, undefined);
+  }
+
+  /** Whether a directory is entered, so that `resolve` has to be asked for each path. */
+  get isHolding(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** Tells the core where the path starts, and returns the path from there. `second`: it is the second of two. */
+  resolve(path: Uint8Array, second: boolean): Uint8Array {
+    if (!this.isHolding) return path;
+    const text = byteString(path);
+    const way = (held: Held): string | undefined => held.ways.find((one) => text === one || text.startsWith(`${one}/`));
+    const held = this.#held.findLast((one) => way(one) !== undefined);
+    this.#start(second ? FsThread.secondFrom : FsThread.from, held);
+    if (held === undefined) return path;
+    const rest = text.slice((way(held) as string).length).replace(/^\/+/, '');
+    return fromByteString(rest === '' ? '.' : rest);
+  }
+
+  #start(word: number, held: Held | undefined): void {
+    const index = (this.#threadRecord + word) >>> 2;
+    this.#space.u32[index] = held?.fd ?? 0;
+    this.#space.u32[index + 1] = held?.uses ?? 0;
+  }
+
+  #error(rc: number, syscall: string, path: string): unknown {
+    return this.takeFailure()?.error ?? fsError(rc, syscall, path);
+  }
+
+  // ---- the host ----
 
   /** The mount of the last stat(); undefined: it was in memory. */
   statfs(): StatsFs<number> | undefined {
-    if (this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) === 0) return undefined;
-    const { last } = this.calls;
-    return last?.mount.backend.statfs(last.mount.backend.root);
+    const number = this.#word(FsThread.result + FsResult.mount);
+    const mount = number === 0 ? undefined : this.#table.get(number);
+    return mount?.backend.statfs(mount.backend.root);
   }
 
   /**
@@ -144,133 +212,16 @@ export class Mounts {
     failed: (error: FsError) => void,
   ): (() => void) | undefined {
     const asOurs = (error: unknown): FsError => fsError(errorNumber(error), 'watch', path);
+    const held = this.hold(path, true);
+    if (held === undefined) return undefined;
     try {
-      return this.calls.watch(this.#put(path), changed, (error) => failed(asOurs(error)));
+      const { mount, id } = this.#files.get(held.fd, held.uses);
+      // A file is watched in its directory, because another file may take its name.
+      return mount.backend.watch(mount.backend.opened(id), changed, (error) => failed(asOurs(error)));
     } catch (error) {
       throw asOurs(error);
+    } finally {
+      held.leave();
     }
   }
-}
-
-/** The core's calls for one thread, extended to mounts. */
-export function mountedCore(core: Core, { calls }: Mounts): FsCore {
-  // As constants, not as properties of the module's exports: the engine then calls them directly.
-  const {
-    plait_fs_access: access,
-    plait_fs_close: close,
-    plait_fs_link: link,
-    plait_fs_list: list,
-    plait_fs_lock: lock,
-    plait_fs_map: map,
-    plait_fs_mkdir: mkdir,
-    plait_fs_open: open,
-    plait_fs_read: read,
-    plait_fs_read_file: readFile,
-    plait_fs_readlink: readlink,
-    plait_fs_rename: rename,
-    plait_fs_rmdir: rmdir,
-    plait_fs_set: set,
-    plait_fs_stat: stat,
-    plait_fs_symlink: symlink,
-    plait_fs_truncate: truncate,
-    plait_fs_tx_unreserve: unreserve,
-    plait_fs_unlink: unlink,
-    plait_fs_write: write,
-    plait_fs_write_file: writeFile,
-  } = core;
-  return {
-    ...core,
-    plait_fs_access(length, mode) {
-      const rc = access(length, mode);
-      return rc === REMOTE ? calls.access(length, mode, (now) => access(now, mode)) : rc;
-    },
-    plait_fs_close(fd) {
-      const rc = close(fd);
-      return rc === REMOTE ? calls.close(fd) : rc;
-    },
-    plait_fs_link(from, to, now) {
-      const rc = link(from, to, now);
-      return rc === REMOTE ? calls.link(from, to, (one, two) => link(one, two, now)) : rc;
-    },
-    plait_fs_list(target, cursor) {
-      const rc = list(target, cursor);
-      return rc === REMOTE ? calls.list(target, cursor, (now) => list(now, cursor)) : rc;
-    },
-    plait_fs_lock(fd, kind, start, end, timeout) {
-      const rc = lock(fd, kind, start, end, timeout);
-      return rc === REMOTE ? -Errno.ENOLCK : rc; // Node has no call that locks the host's files
-    },
-    plait_fs_map(fd) {
-      const rc = map(fd);
-      return rc === REMOTE ? -Errno.ENODEV : rc; // only bytes in the space can be viewed
-    },
-    plait_fs_mkdir(length, mode, now) {
-      const rc = mkdir(length, mode, now);
-      return rc === REMOTE ? calls.mkdir(length, mode, (size) => mkdir(size, mode, now)) : rc;
-    },
-    plait_fs_open(length, flags, mode, now) {
-      const rc = open(length, flags, mode, now);
-      return rc === REMOTE ? calls.open(length, flags, mode, (size) => open(size, flags, mode, now)) : rc;
-    },
-    plait_fs_read(fd, to, length, position) {
-      const rc = read(fd, to, length, position);
-      return rc === REMOTE ? calls.read(fd, to, length, position) : rc;
-    },
-    plait_fs_read_file(target, to, length) {
-      const rc = readFile(target, to, length);
-      return rc === REMOTE ? calls.readFile(target, to, length, (now) => readFile(now, to, length)) : rc;
-    },
-    plait_fs_readlink(length) {
-      const rc = readlink(length);
-      return rc === REMOTE ? calls.readlink(length, readlink) : rc;
-    },
-    plait_fs_rename(from, to, now) {
-      const rc = rename(from, to, now);
-      return rc === REMOTE ? calls.rename(from, to, (one, two) => rename(one, two, now)) : rc;
-    },
-    plait_fs_rmdir(length, now) {
-      const rc = rmdir(length, now);
-      return rc === REMOTE ? calls.remove(length, true, (size) => rmdir(size, now)) : rc;
-    },
-    plait_fs_set(target, follow, mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs, now) {
-      const again = (to: number): number => set(to, follow, mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs, now);
-      const rc = again(target);
-      if (rc !== REMOTE) return rc;
-      return calls.set(target, follow, [mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs], again);
-    },
-    plait_fs_stat(target, follow) {
-      const rc = stat(target, follow);
-      return rc === REMOTE ? calls.stat(target, follow, (now) => stat(now, follow)) : rc;
-    },
-    plait_fs_symlink(target, path, now) {
-      const rc = symlink(target, path, now);
-      return rc === REMOTE ? calls.symlink(target, path, (size) => symlink(target, size, now)) : rc;
-    },
-    plait_fs_sync(fd, dataOnly) {
-      const rc = stat(fd, 1);
-      return rc === REMOTE ? calls.sync(fd, dataOnly === 1) : rc;
-    },
-    plait_fs_truncate(target, size, now) {
-      const rc = truncate(target, size, now);
-      return rc === REMOTE ? calls.truncate(target, size, (to) => truncate(to, size, now)) : rc;
-    },
-    plait_fs_unlink(length, now) {
-      const rc = unlink(length, now);
-      return rc === REMOTE ? calls.remove(length, false, (size) => unlink(size, now)) : rc;
-    },
-    plait_fs_write(fd, from, length, position, now) {
-      const rc = write(fd, from, length, position, now);
-      return rc === REMOTE ? calls.write(fd, from, length, position) : rc;
-    },
-    plait_fs_write_file(length, flags, mode, from, size, given, now) {
-      const again = (path: number): number => writeFile(path, flags, mode, from, size, given, now);
-      const rc = again(length);
-      if (rc !== REMOTE) return rc;
-      try {
-        return calls.writeFile(length, flags, mode, from, size, again);
-      } finally {
-        unreserve(); // the block of the bytes, if there is one; no effect if the core has written them
-      }
-    },
-  };
 }

@@ -1,30 +1,22 @@
 /**
  * realpath, in both of Node's forms.
  *
- * Invariant: links in a mount are followed in one walk of mount-walk.ts and nowhere else, so a real path is in the
- * mounts that the path leads into. Only links in memory are followed here by their text: the program itself has created
- * them.
+ * Invariant: links in a mount are followed in one walk of the core and nowhere else, so a real path is in the mounts that
+ * the path leads into. Only links in memory are followed here by their text: the program itself has created them.
  */
 
-import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
-import { decode, encode, normalize, type PathLike, pathOf, pathText } from './values.ts';
+import { Errno, FsKind } from '../core/layout.generated.ts';
+import { decode, fromByteString, normalize, type PathLike, pathOf, pathText } from './values.ts';
 import type { Volume } from './volume.ts';
-
-const REMOTE = -Errno.EREMOTE;
 
 function namesOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '');
 }
 
-/** Converts a byte string to bytes. */
-function bytesOf(text: string): Uint8Array {
-  return encode(text, 'latin1');
-}
-
-/** The text of a link in memory; undefined: another thread has mounted something there. */
+/** The text of a link in memory. Undefined: another thread has mounted something there. */
 function linkText(volume: Volume, path: PathLike): Uint8Array | undefined {
   const rc = volume.space.core.plait_fs_readlink(volume.first(path));
-  if (rc === REMOTE) return undefined;
+  if (volume.mount !== 0) return undefined;
   if (rc < 0) throw volume.error(rc, 'readlink', path);
   return volume.copyScratch(rc);
 }
@@ -36,12 +28,11 @@ export function realPath(volume: Volume, path: PathLike): string {
   // As in Node, the target of each link has to exist; after that, dots in its text are resolved by the text, too. If
   // there are such links, that is another walk.
   const way = volume.mounts.realPath(text, false);
-  const isLast = !way.trace.winds || (way.rc < 0 && way.trace.inLink);
-  const { rc, real, inMemory, trace } = isLast ? way : volume.mounts.realPath(text, true);
-  if (rc < 0 && trace.path !== '') throw volume.error(rc, trace.inLink ? 'stat' : 'lstat', bytesOf(trace.path));
+  const isLast = !way.winds || (way.rc < 0 && way.inLink);
+  const { rc, real, inMemory, reached, inLink } = isLast ? way : volume.mounts.realPath(text, true);
+  if (rc < 0 && reached !== '') throw volume.error(rc, inLink ? 'stat' : 'lstat', fromByteString(reached));
   if (rc < 0) return throughMemory(volume, text, volume.error(rc, 'lstat', text));
-  const known = decode(bytesOf(real), 'utf8');
-  return inMemory ? throughMemory(volume, known) : known;
+  return inMemory ? throughMemory(volume, text) : decode(fromByteString(real), 'utf8');
 }
 
 /** Name by name. `failed`: what it comes to if this leads into a mount. */
@@ -54,8 +45,9 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
     const rc = core.plait_fs_stat(-1 - volume.first(next), 0);
     const isLink = rc === 0 && volume.kind === FsKind.SYMLINK;
     const target = isLink ? core.plait_fs_stat(-1 - volume.first(next), 1) : rc;
-    const said = isLink && target === 0 ? linkText(volume, next) : null;
-    if (target === REMOTE || said === undefined) {
+    const isThere = target === 0 && volume.mount !== 0;
+    const said = isLink && target === 0 && !isThere ? linkText(volume, next) : null;
+    if (isThere || said === undefined) {
       if (failed !== undefined) throw failed;
       return realPath(volume, `${real}/${rest.join('/')}`); // another thread has mounted something there
     }
@@ -81,33 +73,7 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
  */
 export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
   volume.first(path); // refuses an invalid path
-  const { core } = volume.space;
-  const { rc, real: known, inMemory } = volume.mounts.realPath(pathOf(path), false);
+  const { rc, real } = volume.mounts.realPath(pathOf(path), false);
   if (rc < 0) throw volume.error(rc, 'realpath', path);
-  if (!inMemory) return bytesOf(known);
-  let rest = namesOf(known);
-  let real = '';
-  for (let links = 0; rest.length > 0; ) {
-    const name = rest.shift() as string;
-    if (name === '.') continue;
-    if (name === '..') {
-      real = real.slice(0, Math.max(0, real.lastIndexOf('/')));
-      continue;
-    }
-    const next = `${real}/${name}`;
-    const found = core.plait_fs_stat(-1 - volume.first(bytesOf(next)), 0);
-    if (found === REMOTE) return nativeRealPath(volume, bytesOf([next, ...rest].join('/'))); // mounted meanwhile
-    if (found < 0) throw volume.error(found, 'realpath', path); // removed meanwhile
-    if (volume.kind !== FsKind.SYMLINK) {
-      real = next;
-      continue;
-    }
-    if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
-    const said = linkText(volume, bytesOf(next));
-    if (said === undefined) return nativeRealPath(volume, bytesOf([next, ...rest].join('/')));
-    const text = decode(said, 'latin1');
-    if (text.startsWith('/')) real = '';
-    rest = [...namesOf(text), ...rest];
-  }
-  return bytesOf(real === '' ? '/' : real);
+  return fromByteString(real);
 }

@@ -246,7 +246,7 @@ export class TreeFs extends SyncFs {
       if (rc !== -Errno.EBUSY) throw this.volume.error(rc, 'rmdir', path);
       // There is a mount in it: go on name by name, into the mount.
     }
-    if (held !== null) mounts.calls.enter(held);
+    if (held !== null) mounts.enter(held);
     try {
       if (held?.isDirectory === false) return;
       for (const child of this.#quietly(() => this.#children(path), true) ?? []) {
@@ -254,7 +254,7 @@ export class TreeFs extends SyncFs {
         else this.#quietly(() => this.unlinkSync(child.path), true);
       }
     } finally {
-      if (held !== null) mounts.calls.exit();
+      if (held !== null) mounts.exit();
       held?.leave();
     }
   }

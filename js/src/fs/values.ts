@@ -322,7 +322,7 @@ export function byteString(bytes: Uint8Array): string {
   return text;
 }
 export function fromByteString(text: string): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(text.length);
+  const bytes = newBytes(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return bytes;
 }

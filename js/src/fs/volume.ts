@@ -11,10 +11,10 @@
 
 import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layout.generated.ts';
 import { isUrl } from '../core/realms.ts';
-import { outOfMemory, type Space } from '../core/space.ts';
+import { type Core, outOfMemory, type Space } from '../core/space.ts';
 import { Changes } from './changes.ts';
 import { fsError } from './errors.ts';
-import { type FsCore, Mounts, mountedCore } from './mounts.ts';
+import { Mounts } from './mounts.ts';
 import { BigIntStats, BLOCK_SIZE, DEVICE, type RawStats, Stats, typeBits } from './stats.ts';
 import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 
@@ -22,8 +22,7 @@ import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 const FEW = 32;
 
 export class Volume {
-  /** The core's calls; those that lead into a mount continue in its backend. */
-  readonly core: FsCore;
+  readonly core: Core;
   readonly mounts: Mounts;
   readonly changes: Changes;
   readonly space: Space;
@@ -45,7 +44,8 @@ export class Volume {
     this.space = space;
     this.changes = new Changes(space);
     this.mounts = new Mounts(space, threadRecord, () => this.forget());
-    this.core = mountedCore(space.core, this.mounts);
+    // As constants, not as properties of the module's exports: the engine then calls them directly.
+    this.core = { ...space.core };
     this.scratch = space.load(threadRecord + FsThread.scratch);
     space.cover(Math.max(threadRecord + FsThread.BYTES, this.scratch + FS_SCRATCH));
     this.#u8 = space.u8;
@@ -82,7 +82,7 @@ export class Volume {
   }
 
   #put(at: number, path: unknown, name: string): number {
-    if (typeof path !== 'string') return this.#putBytes(at, path, name);
+    if (typeof path !== 'string' || this.mounts.isHolding) return this.#putBytes(at, path, name);
     const u8 = this.#u8;
     const length = path.length;
     if (length >= FS_PATH_MAX) return this.#putBytes(at, path, name);
@@ -98,12 +98,15 @@ export class Volume {
     const given = pathOf(path, name);
     const bytes = typeof given === 'string' ? encode(given) : given;
     if (bytes.includes(0)) throw nulInPath(name, isUrl(path) ? given : path);
-    if (bytes.length < FS_PATH_MAX) this.#u8.set(bytes, at);
-    return bytes.length;
+    const own = this.mounts.resolve(bytes, at === this.#second);
+    if (own.length < FS_PATH_MAX) this.#u8.set(own, at);
+    return own.length;
   }
 
   /** The error for a negative result of the core, with its paths. */
   error(number: number, syscall: string, path?: unknown, dest?: unknown): Error {
+    const failure = this.mounts.takeFailure();
+    if (failure !== undefined) throw failure.error;
     return fsError(
       number,
       syscall,
@@ -139,17 +142,23 @@ export class Volume {
     return high * 4294 + whole + (rest - whole * 1e6) / 1e6;
   }
 
+  /** The device of a mounted file, which is different for each mount, and from memory's. */
+  #mountedDevice(): bigint {
+    return BigInt(this.mount) * 2n ** 32n + (this.#wide(FsResult.device) & 0xffffffffn);
+  }
+
   /** After plait_fs_stat(). */
   stats(): Stats {
-    const stats = new Stats(
-      DEVICE,
+    const mounted = this.mount !== 0;
+    return new Stats(
+      mounted ? Number(this.#mountedDevice()) : DEVICE,
       typeBits(this.#word(FsResult.kind)) | this.#word(FsResult.mode),
       this.#word(FsResult.links),
       this.#word(FsResult.uid),
       this.#word(FsResult.gid),
-      0,
-      BLOCK_SIZE,
-      this.#word(FsResult.number),
+      mounted ? this.#number(FsResult.special) : 0,
+      mounted ? this.#word(FsResult.blockSize) : BLOCK_SIZE,
+      mounted ? Number(this.#wide(FsResult.file)) : this.#word(FsResult.number),
       this.#number(FsResult.size),
       Math.ceil(this.#number(FsResult.held) / 512),
       this.#milliseconds(FsResult.atime),
@@ -157,13 +166,17 @@ export class Volume {
       this.#milliseconds(FsResult.ctime),
       this.#milliseconds(FsResult.birthtime),
     );
-    return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, Number);
   }
 
   /** The same, with bigints. */
   bigStats(): BigIntStats {
     const stats = new BigIntStats(this.raw());
-    return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, BigInt);
+    if (this.mount === 0) return stats;
+    stats.dev = this.#mountedDevice();
+    stats.ino = this.#wide(FsResult.file);
+    stats.rdev = this.#wide(FsResult.special);
+    stats.blksize = BigInt(this.#word(FsResult.blockSize));
+    return stats;
   }
 
   /** The same, as raw values. */
