@@ -61,6 +61,14 @@ PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) 
   return stack + PLAIT_STACK_SIZE;
 }
 
+#ifdef __wasm__
+__asm__(".globaltype __stack_pointer, i32");
+
+PLAIT_EXPORT void plait_abi_unwind(plait_ref_t top) {
+  __asm__ volatile("local.get %0\n\tglobal.set __stack_pointer" : : "r"(top));
+}
+#endif
+
 PLAIT_EXPORT void plait_abi_detach(void) {
   plait_thread_note_exit(plait_self_id());
 }

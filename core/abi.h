@@ -38,6 +38,13 @@ plait_thread_t plait_abi_claim(uint32_t host_id, uint32_t starter, plait_ref_t p
  */
 plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 
+/*
+ * Sets the stack pointer: to the top of the stack where the calling thread runs no other function of this instance, else
+ * to what it was when that function called the host. A JavaScript engine that runs out of its own stack inside a function
+ * throws, and leaves the function's frame on this one.
+ */
+void plait_abi_unwind(plait_ref_t top);
+
 /* Notes the calling thread's own exit. The next sweep recovers its slot. pre: the thread makes no further call. */
 void plait_abi_detach(void);
 

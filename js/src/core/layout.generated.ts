@@ -1395,7 +1395,7 @@ export const Errno = {
   ENOTEMPTY: 39,
   /** too many symbolic links, or one where none may be */
   ELOOP: 40,
-  /** the directory is in a mount, where names are removed one by one */
+  /** the directory is in a mount, where names are removed one at a time */
   EREMOTE: 66,
   /** the memory was laid out by another version */
   EPROTO: 71,

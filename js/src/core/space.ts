@@ -141,6 +141,7 @@ export interface Core {
   plait_abi_attach(thread: number, mayBlock: number): number;
   plait_abi_claim(hostId: number, starter: number, pool: number, role: number): number;
   plait_abi_detach(): void;
+  plait_abi_unwind(top: number): void;
   plait_abi_settle(task: number): number;
   plait_abi_recover(thread: number): number;
   plait_abi_sweep(): void;
@@ -167,6 +168,12 @@ export class Space {
   declare readonly thread: number;
   declare readonly backends: Backends;
   /**
+   * Where this thread's stack in the space starts for the next call into the core: at its top, or in a step of a backend
+   * below the frames of the core that called the step. An engine whose own stack overflows in the core leaves frames
+   * behind. So those that call the core often pass this to `plait_abi_unwind` first.
+   */
+  declare stackTop: number;
+  /**
    * All bytes that this thread has observed. Read this property again after each call into the core, which may renew
    * it.
    */
@@ -190,6 +197,7 @@ export class Space {
       core: hidden(core),
       thread: hidden(thread),
       backends: hidden(backends),
+      stackTop: hidden(core.__stack_pointer.value),
       u8: hidden(new Uint8Array(buffer)),
       u32: hidden(new Uint32Array(buffer)),
       i32: hidden(new Int32Array(buffer)),

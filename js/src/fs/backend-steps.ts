@@ -59,10 +59,17 @@ export class BackendSteps {
       Object.entries(this.#steps).map(([name, step]): [string, Step] => [
         name,
         (...args) => {
+          const space = this.#space;
+          const { core, stackTop } = space;
+          const top = core.__stack_pointer.value;
+          space.stackTop = top;
           try {
             return step(...args) ?? 0;
           } catch (error) {
             return this.#fail(error);
+          } finally {
+            space.stackTop = stackTop;
+            core.plait_abi_unwind(top);
           }
         },
       ]),

@@ -60,6 +60,7 @@ export class Volume {
 
   /** Puts a path where the core reads it. Returns its length in bytes. */
   first(path: unknown, name = 'path'): number {
+    this.core.plait_abi_unwind(this.space.stackTop);
     if (path === this.#known) return this.#knownLength;
     this.forget(); // a path that is refused halfway has overwritten the last one
     const length = this.#put(this.#first, path, name);
@@ -294,6 +295,7 @@ export class Volume {
 
   /** Reads into a view, at one instant. Returns the count, or a negative error number. */
   read(fd: number, to: Uint8Array, offset: number, length: number, position: number): number {
+    this.core.plait_abi_unwind(this.space.stackTop);
     if (length <= FS_SCRATCH) {
       const count = this.core.plait_fs_read(fd, this.scratch, length, position);
       if (count > 0) this.takeScratch(to, offset, count);
@@ -312,6 +314,7 @@ export class Volume {
 
   /** Writes from a view. Returns the count, or a negative error number. */
   write(fd: number, from: Uint8Array, offset: number, length: number, position: number, now: number): number {
+    this.core.plait_abi_unwind(this.space.stackTop);
     if (length <= FS_SCRATCH) {
       this.fillScratch(from, offset, length);
       return this.core.plait_fs_write(fd, this.scratch, length, position, now);

@@ -200,6 +200,7 @@ export class Submitter {
   #put(input: unknown, how: SubmitOptions, given: number, ticket: number, now: number, root: Root): number {
     const space = this.#space;
     const { core } = space;
+    core.plait_abi_unwind(space.stackTop);
     const transport = this.#transport;
     const nameRef = this.#names.refOf(how.name, how.form);
     const place = how.workerIndex < 0 ? 0 : this.#placeOf(how.workerIndex);

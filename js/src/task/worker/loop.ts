@@ -143,6 +143,7 @@ export class Worker {
     const contests = this.#start.pool + P.lock + Lock.contests;
     let contested = this.#space.load(contests);
     for (;;) {
+      this.#space.core.plait_abi_unwind(this.#space.stackTop);
       let task: number = Next.NONE;
       const takesAny = !this.#leaving && this.#pending.size < concurrency;
       if ((this.#pending.hasUndelivered || !takesAny) && !this.#pending.deliverAll()) {
