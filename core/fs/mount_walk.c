@@ -357,7 +357,8 @@ int plait__fs_walk_mount(
   while (rc == 0) rc = walk_name(&walk, place);
   if (rc < 0) {
     if (rc == -PLAIT_ENOTDIR && is_real(&walk) && walk.steps != 0) note_next(&walk);
-    return plait__fs_leave(rc);
+    while (walk.steps != 0) pop_step(&walk); /* not those of another walk, whose place the caller still has */
+    return rc;
   }
   if (rc == PLAIT__FS_IN_MOUNT) plait__fs_keep_name(walker, at->second != 0, &place->name);
   return rc;

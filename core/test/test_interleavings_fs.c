@@ -45,6 +45,13 @@ static void make_open_of_exited(void) {
 }
 static void make_exited(void) { CHECK(plait_thread_note_exit(victim)); }
 
+static void make_mounts(void) {
+  CHECK(fs_mount("/a/b", "here") > 0 && fs_mount("/e/empty", "there") > 0);
+  host_mkdir("here/inner"), host_mkdir("here/other"), host_write("here/inner/f", "right"),
+      host_write("here/f", "wrong");
+  unlink(host_path("here/other/f"));
+}
+
 static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
 static void do_readlink(void) { result = plait_fs_readlink(fs_first("/d/soft")); }
 static void do_truncate(void) { result = fs_truncate("/e/g", 10); }
@@ -67,6 +74,9 @@ static void do_read(void) {
 }
 static void do_create(void) { result = fs_write("/e/empty/new", 50, 3); }
 static void do_cross(void) { result = fs_rename("/d/sub", "/e/empty/sub"); }
+
+/* The way to the second name leads through the mount that the other removes. */
+static void do_rename_through(void) { result = fs_rename("/a/b/inner/f", "/e/empty/../../a/b/other/f"); }
 
 static void do_mount(void) { result = fs_mount("/a/b", "text"); }
 static void do_move(void) { result = fs_rename("/a", "/z"); }
@@ -136,6 +146,7 @@ static void then_link(void) { /* the name is then a link, no mount point */
   CHECK((fs_rename("/a", "/z") == 0 && fs_symlink("z", "/a") == 0) || mounted(1));
 }
 static void then_mount(void) { then_result = fs_mount("/a/b", "text"); }
+static void then_unmount(void) { fs_unmount("/e/empty"); }
 static void then_write(void) { /* takes the capacity that the first write has planned with */
   CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 6000, 3000, NOW) == 6000);
   CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 400, 50000, NOW) == 400);
@@ -212,6 +223,10 @@ static void is_mounted_or_moved(void) {
   if (then_result > 0) CHECK(result == -PLAIT_EBUSY && mounted(1) && fs_unmount("/a/b") == 0);
   else CHECK(then_result == -PLAIT_ENOENT && result == 0 && plait_get(&plait_fs()->mounts) == 0);
 }
+static void is_renamed(void) {
+  CHECK(result == 0 && host_holds("here/other/f", "right"));
+  CHECK(rename(host_path("here/other/f"), host_path("here/inner/f")) == 0);
+}
 static void is_written(void) { CHECK(result == 500); }
 static void is_no_ring(void) { CHECK((fs_stat("/d/sub") == 0) != (fs_stat("/e/empty") == 0)); }
 
@@ -250,6 +265,8 @@ static const struct interleaving {
     {"extend, another writes behind", make_open_as, do_extend, then_append, is_long},
     {"recover, another closes and opens again", make_open_of_exited, do_recover, then_close_and_open_again,
         is_open_by_other},
+    {"rename in a mount, another removes the mount on the way", make_mounts, do_rename_through, then_unmount,
+        is_renamed},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 
