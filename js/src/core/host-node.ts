@@ -9,7 +9,8 @@ import { divertOutput, writeOutput } from './host-node-output.ts';
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
 import { type Hello, startThread } from './host-node-threads.ts';
 import { clearInterval, setInterval, setTimeout } from './host-timers.ts';
-import type { Host } from './host-types.ts';
+import { mustTransfer } from './host-transferable.ts';
+import type { EventTargetListener, Host } from './host-types.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
@@ -86,6 +87,43 @@ function starterOf(threads: typeof import('node:worker_threads')): number {
   });
 }
 
+/** An EventEmitter that can be listened to as an EventTarget, for code that runs in browsers, too. */
+function eventsOf(process: NodeJS.Process): Host['Events'] {
+  const { EventEmitter } = process.getBuiltinModule('node:events');
+  class Events extends EventEmitter {
+    /** By name and listener. */
+    readonly #wrapped = new Map<string, WeakMap<EventTargetListener, (detail: unknown) => void>>();
+
+    addEventListener(name: string, listener: EventTargetListener | null, options?: { once?: boolean } | boolean): void {
+      if (listener === null) return;
+      const known = this.#wrapped.get(name) ?? new WeakMap();
+      this.#wrapped.set(name, known);
+      const call =
+        known.get(listener) ??
+        ((detail: unknown) => {
+          const event = new CustomEvent(name, { detail });
+          if (typeof listener === 'function') listener.call(this, event);
+          else listener.handleEvent(event);
+        });
+      known.set(listener, call);
+      if (this.listeners(name).includes(call)) return;
+      if (typeof options === 'object' && options.once) this.once(name, call);
+      else this.on(name, call);
+    }
+
+    removeEventListener(name: string, listener: EventTargetListener | null): void {
+      const call = listener === null ? undefined : this.#wrapped.get(name)?.get(listener);
+      if (call !== undefined) this.off(name, call);
+    }
+
+    dispatchEvent(event: Event): boolean {
+      this.emit(event.type, (event as CustomEvent).detail);
+      return !event.defaultPrevented;
+    }
+  }
+  return Events as never;
+}
+
 /** The host interface for Node; undefined elsewhere. */
 export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
@@ -151,6 +189,8 @@ export function createNodeHost(): Host | undefined {
     warn: (message, code, detail) => process.emitWarning(message, { type: 'PlaitWarning', code, detail }),
     later: (milliseconds, listener) => void setTimeout(listener, milliseconds).unref(),
     wrapPort: (port) => wrapPort(port as NodePort),
+    Events: eventsOf(process),
+    mustTransfer,
     builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
     bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,

@@ -148,8 +148,44 @@ export interface EventLoop {
   readonly turnsAreCheap: boolean;
 }
 
+/** A listener as an EventTarget takes it. */
+export type EventTargetListener = ((event: CustomEvent) => void) | { handleEvent(event: CustomEvent): void };
+
+/**
+ * Events of an object, by name. In Node it is an EventEmitter, in browsers an EventTarget. What a listener throws becomes
+ * an uncaught error.
+ */
+export interface EventBase<Events> {
+  /** Adds a listener. Listening does not keep the process alive. */
+  on<Name extends keyof Events>(name: Name, listener: (detail: Events[Name]) => void): this;
+  /** Adds a listener for the next event of that name. */
+  once<Name extends keyof Events>(name: Name, listener: (detail: Events[Name]) => void): this;
+  /** Removes a listener. */
+  off<Name extends keyof Events>(name: Name, listener: (detail: Events[Name]) => void): this;
+  /** The same as `on`. */
+  addListener<Name extends keyof Events>(name: Name, listener: (detail: Events[Name]) => void): this;
+  /** The same as `off`. */
+  removeListener<Name extends keyof Events>(name: Name, listener: (detail: Events[Name]) => void): this;
+  /** Removes all listeners, or those of one event. */
+  removeAllListeners(name?: keyof Events): this;
+  listeners<Name extends keyof Events>(name: Name): ((detail: Events[Name]) => void)[];
+  listenerCount(name: keyof Events): number;
+  eventNames(): (keyof Events)[];
+  /** Calls the listeners. Returns whether there was one. */
+  emit<Name extends keyof Events>(name: Name, detail: Events[Name]): boolean;
+  /** Adds a listener that receives a CustomEvent; its `detail` is what `on` passes. */
+  addEventListener(name: string, listener: EventTargetListener | null, options?: { once?: boolean } | boolean): void;
+  removeEventListener(name: string, listener: EventTargetListener | null): void;
+  /** Calls the listeners with an event, or with its `detail`. */
+  dispatchEvent(event: Event): boolean;
+}
+
 /** Features of the host. */
 export interface HostModules {
+  /** Whether an object can be sent to another thread only by transferring it, as a MessagePort. */
+  mustTransfer(value: object): boolean;
+  /** The base of classes whose objects have events. */
+  readonly Events: new <Events>() => EventBase<Events>;
   /** A built-in module of Node, where available. */
   builtin(name: string): unknown;
   /** Decodes base64. */

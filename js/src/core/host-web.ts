@@ -1,6 +1,8 @@
 /** The host interface over a browser's workers. See host.ts; host-web-thread.ts starts them. */
 
+import { WebEvents } from './host-events-web.ts';
 import { setTimeout } from './host-timers.ts';
+import { mustTransfer } from './host-transferable.ts';
 import type { Host } from './host-types.ts';
 import { ALIVE, type Hello, LISTENING, LOCK_PREFIX, randomId, runsScript, startThread } from './host-web-thread.ts';
 import type { SpaceHandle } from './space.ts';
@@ -122,6 +124,8 @@ export function createWebHost(): Host {
     wrapPort(): never {
       throw new TypeError('a browser does not report that the thread behind a port has exited');
     },
+    Events: WebEvents as never,
+    mustTransfer,
     builtin: () => undefined,
     moduleUrl(name: string | URL) {
       const { protocol, origin, href } = globalThis.location;

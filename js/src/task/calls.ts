@@ -6,6 +6,7 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
+import type { EventBase } from '../core/host-types.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
@@ -190,11 +191,21 @@ class SyncCall implements Call {
   }
 }
 
-/** The calls that a thread can make on a pool. */
-export abstract class PoolCalls {
+/** The events of a pool that every thread receives, by name. */
+export interface PoolCallsEvents {
+  /** A queue that was full has shrunk to half of `maxQueue`. */
+  drain: undefined;
+}
+
+const Base: new <Events>() => EventBase<Events> = host.Events;
+
+/** The calls that a thread can make on a pool, and its events. */
+export abstract class PoolCalls<Events extends PoolCallsEvents = PoolCallsEvents> extends Base<Events> {
   readonly #space: Space;
   readonly #ref: number;
   readonly #submitter: Submitter;
+  /** In the asynchronous context in which this object was made. */
+  readonly #emit: <Name extends keyof Events>(name: Name, detail: Events[Name]) => boolean;
   /** Defaults of the pool for its tasks. */
   readonly #usual: UsualTask;
   /** Why this object no longer reads the pool's memory; empty: it does. */
@@ -206,9 +217,13 @@ export abstract class PoolCalls {
   }
 
   protected constructor(space: Space, ref: number, submitter: Submitter) {
+    super();
+    for (const name of Object.keys(this)) Object.defineProperty(this, name, { enumerable: false }); // an EventEmitter's
     this.#space = space;
     this.#ref = ref;
     this.#submitter = submitter;
+    this.#emit = host.bindContext((name, detail) => this.emit(name, detail));
+    submitter.backPressure.onDrain = () => this.send('drain', undefined as Events['drain']);
     refuseCloning(this);
     this.#usual = { timeout: space.load(ref + P.usualTimeoutMs), retries: space.load(ref + P.usualRetries) };
   }
@@ -227,6 +242,17 @@ export abstract class PoolCalls {
 
   protected get usual(): UsualTask {
     return this.#usual;
+  }
+
+  /** Calls the listeners. What they throw becomes an uncaught error, and this thread goes on. */
+  protected send<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
+    try {
+      this.#emit(name, detail);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   /** What a log shows of it. */

@@ -4,16 +4,14 @@ import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
-import { PoolCalls, type PoolHandle } from './calls.ts';
-import { Listeners } from './listeners.ts';
+import { PoolCalls, type PoolCallsEvents, type PoolHandle } from './calls.ts';
 import { checkOptions } from './option-names.ts';
 import { CALLS, mustBeSpace } from './options.ts';
-import type { PoolEvents } from './pool.ts';
 import { Submitter } from './submitter.ts';
 import { key, scope, type WorkerContext } from './task-execution.ts';
 
 /** The events of a {@link ConnectedPool}: only the pool's owner receives events of workers. */
-export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
+export type ConnectedPoolEvents = PoolCallsEvents;
 
 /**
  * A pool in a thread that does not own it. Outstanding tasks keep the thread alive. The pool's memory in the space
@@ -21,7 +19,6 @@ export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
  */
 export class ConnectedPool extends PoolCalls {
   readonly #worker: WorkerContext | undefined;
-  readonly #listeners = new Listeners<ConnectedPoolEvents>();
   #disposed = false;
 
   /** `worker`: this thread is that worker of the pool, and helps to run what it submits here. */
@@ -37,23 +34,7 @@ export class ConnectedPool extends PoolCalls {
     });
     super(space, ref, submitter);
     this.#worker = worker;
-    submitter.backPressure.onDrain = () => this.#listeners.emit('drain', undefined);
     worker?.addSubmitter(submitter);
-  }
-
-  /**
-   * Adds a listener for 'drain': a queue that this thread found full has shrunk to half of `maxQueue`. Listening does
-   * not keep the thread alive.
-   */
-  on<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
-    this.#listeners.add(name, listener);
-    return this;
-  }
-
-  /** Removes a listener. */
-  off<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
-    this.#listeners.remove(name, listener);
-    return this;
   }
 
   protected override whyNotBlock(): string | undefined {

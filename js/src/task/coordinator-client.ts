@@ -21,6 +21,7 @@ interface Listener {
   readonly exited: (error: PlaitError) => void;
   readonly indices: (id: number, indices: readonly number[]) => void;
   readonly event: (event: PoolEvent) => void;
+  readonly message: (value: unknown) => void;
 }
 
 export class CoordinatorClient {
@@ -53,6 +54,9 @@ export class CoordinatorClient {
         break;
       case 'event':
         listener?.event(message.event);
+        break;
+      case 'message':
+        listener?.message(message.value);
         break;
       default:
         message satisfies never;

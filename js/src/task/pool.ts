@@ -13,9 +13,8 @@ import { outOfMemory } from '../core/space.ts';
 import { freeOwned } from '../heap/owned.ts';
 import { readValue } from '../value/reader.ts';
 import { ValueWriter } from '../value/writer.ts';
-import { PoolCalls } from './calls.ts';
+import { PoolCalls, type PoolCallsEvents } from './calls.ts';
 import { type CoordinatorClient, coordinatorOf } from './coordinator-client.ts';
-import { Listeners } from './listeners.ts';
 import { flag } from './option-names.ts';
 import { type BroadcastOptions, CALLS, submitOptions } from './options.ts';
 import {
@@ -32,16 +31,22 @@ import { onAbort } from './signals.ts';
 import { type Call, Submitter } from './submitter.ts';
 
 /** The events of a pool, by name. */
-export interface PoolEvents {
+export interface PoolEvents extends PoolCallsEvents {
   /** A worker is ready. */
   start: WorkerEvent;
   /**
    * A worker has ended, and why. `error`: what it did not catch, or why it could not load the module. If there is no
-   * listener, an error that no task reported either becomes a warning of the process, with its stack.
+   * listener, and none for `error`, an error that no task reported either becomes a warning of the process, with its
+   * stack.
    */
   end: WorkerEvent & { readonly reason: EndReason; readonly error?: unknown };
-  /** A queue that was full has shrunk to half of `maxQueue`. */
-  drain: undefined;
+  /** A message that code in a worker has posted to its parent: `parentPort.postMessage(value)`. */
+  message: unknown;
+  /**
+   * What a worker did not catch while no task of it could report it. Without a listener for it or for `end`, it becomes
+   * a warning of the process.
+   */
+  error: unknown;
 }
 
 /**
@@ -117,10 +122,9 @@ class BroadcastResults implements Call {
  * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that created it. Other
  * threads use it through `connect(pool.handle)`, and its tasks use it through `task.pool`.
  */
-export class Pool extends PoolCalls {
+export class Pool extends PoolCalls<PoolEvents> {
   readonly #link: CoordinatorClient;
   readonly #ended: Promise<void>;
-  readonly #listeners = new Listeners<PoolEvents>();
   readonly #asked = new Map<number, (indices: readonly number[]) => void>();
   #questions = 0;
   #closing: Promise<void> | undefined;
@@ -156,7 +160,6 @@ export class Pool extends PoolCalls {
       // A listener of the submitter may run only when this object is complete; until then there is no task.
       submitter = new Submitter(space, ref, (busy) => this.#setBusy(busy));
       super(space, ref, submitter);
-      this.submitter.backPressure.onDrain = () => this.#listeners.emit('drain', undefined);
       this.#link = coordinatorOf(space);
       this.#ended = this.#open({ ...plan, pool: ref, client: this.submitter.client });
     } catch (error) {
@@ -190,7 +193,8 @@ export class Pool extends PoolCalls {
       this.#asked.get(id)?.(list);
       this.#asked.delete(id);
     };
-    this.#link.open(message, { closed, exited, indices, event: (event) => this.#onEvent(event) });
+    const said = (value: unknown): void => this.send('message', value);
+    this.#link.open(message, { closed, exited, indices, message: said, event: (event) => this.#onEvent(event) });
     return ended;
   }
 
@@ -201,32 +205,23 @@ export class Pool extends PoolCalls {
     else this.#link.release();
   }
 
-  /** Adds a listener; see {@link PoolEvents}. Listening does not keep the process alive. */
-  on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    this.#listeners.add(name, listener);
-    return this;
-  }
-
-  /** Removes a listener. */
-  off<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    this.#listeners.remove(name, listener);
-    return this;
-  }
-
   #onEvent(event: PoolEvent): void {
     if (event.type === 'start') {
       const { type, ...detail } = event;
-      this.#listeners.emit(type, detail);
+      this.send(type, detail);
       return;
     }
     const { type, uncaught, ...detail } = event;
     if (uncaught === undefined) {
-      this.#listeners.emit(type, detail);
+      this.send(type, detail);
       return;
     }
     const error = readValue(uncaught.error);
-    if (!uncaught.isReported && !this.#listeners.has('end')) warnOf(error);
-    this.#listeners.emit(type, { ...detail, error });
+    if (!uncaught.isReported) {
+      if (this.listenerCount('error') > 0) this.send('error', error);
+      else if (this.listenerCount('end') === 0) warnOf(error);
+    }
+    this.send(type, { ...detail, error });
   }
 
   /**

@@ -3,7 +3,7 @@
  * (core/task/task.h).
  *
  *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, stop-requested -> worker
- *     owner <----- closed, indices, event ------------ coordinator <----- ready, failed, leaves -- worker
+ *     owner <----- closed, indices, event, message --- coordinator <----- ready, failed, leaves -- worker
  *
  * Waiting: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator waits for no
  * message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
@@ -142,7 +142,14 @@ export interface PoolEventMessage {
   readonly event: PoolEvent;
 }
 
-export type FromCoordinator = PoolClosed | WorkerIndices | PoolEventMessage;
+/** Code in a worker has posted this to its parent. */
+export interface UserMessage {
+  readonly type: 'message';
+  readonly pool: number;
+  readonly value: unknown;
+}
+
+export type FromCoordinator = PoolClosed | WorkerIndices | PoolEventMessage | UserMessage;
 
 /** A worker's first message. */
 export interface WorkerStart {

@@ -10,6 +10,7 @@ import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
+import { poolEventCases } from '../cases/pool-event-cases.ts';
 import { poolModuleCases } from '../cases/pool-module-cases.ts';
 import { poolOptionCases } from '../cases/pool-option-cases.ts';
 import { poolOrderCases } from '../cases/pool-order-cases.ts';
@@ -151,6 +152,7 @@ const cases: Case[] = [
   ...poolOrderCases(fixture),
   ...poolCallCases(fixture),
   ...poolModuleCases(fixture),
+  ...poolEventCases(fixture),
   ...poolOptionCases(fixture),
   ...poolCases(fixture),
   ...browserCases,

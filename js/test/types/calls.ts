@@ -129,6 +129,8 @@ export async function calls(pool: Pool): Promise<void> {
   // @ts-expect-error no such event
   pool.on('explode', () => {});
   pool.on('start', ({ worker }) => void worker.toFixed()).off('drain', () => {});
+  pool.once('message', (value) => void value).addListener('error', (error) => void error);
+  pool.addEventListener('end', ({ detail }) => void detail.reason, { once: true });
   // @ts-expect-error a priority is a number
   await pool.run(1, { priority: 'high' });
   const stats: PoolStats = pool.stats();

@@ -1,5 +1,6 @@
 /** What must compile in Node: what goes to its own Worker, and comes from its own process. Nothing here runs. */
 
+import { once } from 'node:events';
 import type * as nodeFs from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { MessageChannel, Worker, type WorkerOptions } from 'node:worker_threads';
@@ -16,6 +17,11 @@ export function workers(file: URL): void {
   new Worker(file, workerOptions(given));
   // @ts-expect-error a list
   workerOptions({ transferList: 5 });
+}
+
+export async function events(pool: Pool): Promise<void> {
+  const [detail] = await once(pool, 'drain');
+  void detail;
 }
 
 export function environment(file: URL): void {

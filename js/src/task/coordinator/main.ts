@@ -20,6 +20,7 @@ import type {
   WatchThread,
 } from '../protocol.ts';
 import { EndingThreads } from './ending-threads.ts';
+import { forward } from './messages.ts';
 import { PoolSupervisor } from './pool-supervisor.ts';
 import { publish } from './publish.ts';
 import { startWorker } from './start-worker.ts';
@@ -80,6 +81,7 @@ class Coordinator {
       },
       indices: (id: number, indices: readonly number[]) => post({ type: 'indices', pool, id, indices }),
       event: (event: PoolEvent) => post({ type: 'event', pool, event }),
+      message: (value: unknown) => forward(pool, value),
     };
     this.#modules.set(pool, message.module);
     // Workers take longer to boot than this thread to attach, so they start first.

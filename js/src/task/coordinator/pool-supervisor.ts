@@ -55,6 +55,8 @@ export interface PoolListener {
   closed(isStuck: boolean): void;
   indices(id: number, indices: readonly number[]): void;
   event(event: PoolEvent): void;
+  /** Code in a worker has posted it to its parent. */
+  message(value: unknown): void;
 }
 
 /** For events: by the clock of `performance`. */
@@ -278,7 +280,8 @@ export class PoolSupervisor {
     this.#setWord(P.threads, this.#workers.size);
     thread.onMessage = (data) => {
       const message = messageOf(data);
-      if (message !== undefined) this.#receive(worker, message);
+      if (message === undefined) this.#listener.message(data);
+      else this.#receive(worker, message);
     };
     thread.onError = (error) => {
       worker.error = error;
