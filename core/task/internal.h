@@ -127,6 +127,12 @@ int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref);
 /* Returns all queued tasks of an ended pool to their clients, which the caller wakes. pre: holds the lock. */
 void plait__pool_return_queued(struct plait_pool *pool);
 
+/*
+ * Returns queued tasks to their clients, which the caller wakes, with that status: all but those of the pool's own
+ * workers. Returns how many. pre: holds the lock.
+ */
+uint32_t plait__pool_cancel_queued(struct plait_pool *pool, uint32_t status);
+
 /* ---- scheduler.c ---- */
 
 /*

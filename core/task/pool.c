@@ -139,6 +139,17 @@ PLAIT_EXPORT void plait_pool_set_failure(plait_ref_t pool_ref, plait_ref_t block
   atomic_store_explicit(&pool->failure, block, memory_order_release); /* pairs with the reader's load of the state */
 }
 
+PLAIT_EXPORT int plait_pool_cancel_queued(plait_ref_t pool_ref) {
+  struct plait_pool *pool = plait_at(pool_ref);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  int is_open = atomic_load_explicit(&pool->state, memory_order_relaxed) == PLAIT_POOL_OPEN;
+  rc = (int)plait__pool_cancel_queued(pool, is_open ? PLAIT_STATUS_STOPPED : PLAIT_STATUS_POOL_CLOSED);
+  plait_lock_release(&pool->lock);
+  plait_pool_wake(pool);
+  return rc;
+}
+
 PLAIT_EXPORT int plait_pool_end(plait_ref_t pool_ref, uint32_t state) {
   struct plait_pool *pool = plait_at(pool_ref);
   if (state < PLAIT_POOL_CLOSING || state > PLAIT_POOL_FAILED) return -PLAIT_EINVAL;

@@ -106,6 +106,31 @@ void plait__pool_return_queued(struct plait_pool *pool) {
   plait__pool_recount(pool);
 }
 
+/* Whether a live worker of the pool owns the client: then its tasks are parts of running ones. */
+static int is_inner(struct plait_pool *pool, struct plait_client *client) {
+  plait_thread_t owner = plait_load(&client->owner);
+  return owner != 0 && plait_thread_alive(owner) && plait_load(&plait_slot_of(owner)->pool) == plait_ref(pool);
+}
+
+uint32_t plait__pool_cancel_queued(struct plait_pool *pool, uint32_t status) {
+  uint32_t count = 0;
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) {
+    uint32_t tail = plait_get(&queue->tail);
+    for (uint32_t i = plait_get(&queue->head); i != tail; i = plait__queue_after(queue, i)) {
+      plait_word_t *cell = plait__queue_cell(queue, i);
+      struct plait_task *task = plait_at(plait_get(cell));
+      if (is_inner(pool, plait_at(plait_get(&task->client)))) continue;
+      plait_put(&task->output_status, status);
+      plait__task_deliver(pool, plait_get(cell), cell, 0, 1); /* leaves a hole, as withdrawing does */
+      count++;
+    }
+    if (plait_get(&queue->ring) != 0) plait__queue_trim(queue);
+  }
+  plait__pool_recount(pool);
+  return count;
+}
+
 /* Repairs a pool whose lock was taken over. pre: holds the lock. */
 static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
   if (plait_load(&pool->places) == 0) return; /* not open yet, or almost freed */

@@ -59,6 +59,13 @@ plait_ref_t plait_client_create(plait_ref_t pool);
  */
 int plait_pool_end(plait_ref_t pool, uint32_t state);
 
+/*
+ * Returns all queued tasks to their clients as STOPPED, or as POOL_CLOSED if the pool is closing; but not those that
+ * running tasks have submitted to their own pool, which may await them. Returns how many, or -PLAIT_ETIMEDOUT. Any
+ * thread.
+ */
+int plait_pool_cancel_queued(plait_ref_t pool);
+
 /* Gives a pool the block that says why it failed; the pool frees it. pre: before plait_pool_end(FAILED), once. */
 void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
 

@@ -360,6 +360,7 @@ static void do_abort_last(void) { plait_task_abort(queue[3]), plait_task_abort(q
 static void do_abort_all(void) {
   for (uint32_t i = 0; i < 5; i++) plait_task_abort(queue[i]);
 }
+static void do_cancel_queued(void) { plait_pool_cancel_queued(pool); }
 static void make_abort_affinity(void) {
   submit_main(1);
   plait_ref_t place = plait_pool_place(pool, 0);
@@ -547,6 +548,10 @@ static const struct scenario {
     {"abort the last ones", make_abort, do_abort_last},
     {"abort all", make_abort, do_abort_all},
     {"abort in a worker queue", make_abort_affinity, do_abort_affinity},
+    {"cancel all queued tasks", make_abort, do_cancel_queued},
+    {"cancel tasks with a hole between them", make_hole, do_cancel_queued},
+    {"cancel tasks in a worker queue", make_abort_affinity, do_cancel_queued},
+    {"cancel tasks of an exited client", make_left_holes, do_cancel_queued},
     {"take before a hole", make_hole, do_take},
     {"close with a hole", make_hole, do_close},
     {"submit to a ring full of holes", make_full_of_holes, do_submit},

@@ -36,6 +36,32 @@ static void test_abort(void) {
   nothing_left(0);
 }
 
+/* All queued tasks return to their clients, but those that a worker of the pool has submitted. */
+static void test_cancel_queued(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  plait_ref_t place = plait_pool_place(pool, 0), inner;
+  as(worker), plait_worker_take_place(place), inner = plait_client_create(pool);
+  submit(inner, 7), submit_as(inner, 8, 3, place);
+  as(main_id);
+  CHECK(plait_pool_cancel_queued(pool) == 0);
+  for (uint32_t i = 0; i < 5; i++) submit_as(client, i, i, i == 4 ? place : 0);
+  CHECK(plait_pool_cancel_queued(pool) == 5 && atomic_load(&pool_record()->queued) == 2 && plait_abi_check(1) == 0);
+  CHECK(drain(client, PLAIT_STATUS_STOPPED, NULL) == 5 && atomic_load(&pool_record()->aborted) == 5);
+  submit(client, 9);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0 && plait_pool_cancel_queued(pool) == 1);
+  CHECK(drain(client, PLAIT_STATUS_POOL_CLOSED, NULL) == 1);
+  as(worker);
+  uint32_t task = finish_and_next(0);
+  CHECK(atomic_load(&record(task)->ticket) == 8); /* its worker queue's comes first */
+  task = finish_and_next(task);
+  CHECK(atomic_load(&record(task)->ticket) == 7 && finish_and_next(task) == PLAIT_NEXT_STOP);
+  CHECK(drain(inner, PLAIT_STATUS_FULFILLED, NULL) == 2);
+  as(main_id);
+  end_worker(worker);
+  nothing_left(0);
+}
+
 /* A task that is aborted between its worker's exit and its second run does not return to the queue. */
 static void test_abort_before_requeue(void) {
   open_pool();
@@ -146,6 +172,7 @@ static void test_abort_at_random(void) {
 static const struct test tests[] = {
     {"aborted tasks leave the queue", test_abort},
     {"an aborted task is not run again", test_abort_before_requeue},
+    {"queued tasks are cancelled, but not those of running ones", test_cancel_queued},
     {"holes do not make a ring grow", test_window},
     {"tasks leave the queue in any order", test_abort_at_random},
 };

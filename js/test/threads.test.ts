@@ -334,7 +334,7 @@ test('the coordinator sees signals that are raised while it polls', LIMIT, async
     grace: 1,
     idleTimeout: 1,
   };
-  const listener = { closed() {}, indices() {}, event() {}, message() {} };
+  const listener = { closed() {}, indices() {}, done() {}, event() {}, message() {} };
   let polls = 0;
   const watched = Object.create(space, {
     cover: { value: (end: number) => space.cover(end) },

@@ -41,6 +41,7 @@ export interface Core {
   plait_heap_size(block: number): number;
   plait_pool_create(): number;
   plait_pool_destroy(pool: number): number;
+  plait_pool_cancel_queued(pool: number): number;
   plait_pool_end(pool: number, state: number): number;
   plait_name_create(size: number): number;
   plait_pool_intern(pool: number, name: number): number;

@@ -20,6 +20,7 @@ interface Listener {
   /** No worker is left, and all tasks are lost. */
   readonly exited: (error: PlaitError) => void;
   readonly indices: (id: number, indices: readonly number[]) => void;
+  readonly done: (id: number) => void;
   readonly event: (event: PoolEvent) => void;
   readonly message: (value: unknown) => void;
 }
@@ -51,6 +52,9 @@ export class CoordinatorClient {
         break;
       case 'indices':
         listener?.indices(message.id, message.indices);
+        break;
+      case 'done':
+        listener?.done(message.id);
         break;
       case 'event':
         listener?.event(message.event);

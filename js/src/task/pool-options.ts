@@ -91,6 +91,18 @@ export interface PoolOptions {
    * @default false
    */
   readonly inline?: boolean | undefined;
+  /**
+   * The export of the module that a worker calls, and awaits, before it ends: when it was idle, is replaced after
+   * `recycle`, or the pool closes. Not when it is terminated or exits by itself. If the call fails, the worker has
+   * crashed.
+   */
+  readonly teardown?: string | undefined;
+  /**
+   * Milliseconds that the call of `teardown` may take; then the worker ends without it. 0: no limit.
+   *
+   * @default 10000
+   */
+  readonly teardownTimeout?: number | undefined;
   /** Handed to each worker as `workerData` of node:worker_threads (Node only). */
   readonly workerData?: unknown;
   /**
@@ -135,6 +147,8 @@ export interface ResizeOptions {
 export interface CloseOptions {
   /** Stops running tasks and rejects queued ones, instead of finishing them first. */
   readonly force?: boolean | undefined;
+  /** Rejects queued tasks, and lets running ones finish, with the tasks that those submit to their pool. */
+  readonly drop?: boolean | undefined;
   /** Milliseconds after which the rest is stopped by force; default: never. */
   readonly timeout?: number | undefined;
 }
@@ -156,6 +170,7 @@ export const MOST_THREADS = 250;
 const MOST_CONCURRENCY = 10000;
 const USUAL_IDLE_MS = 10_000;
 const USUAL_GRACE_MS = 100;
+const USUAL_TEARDOWN_MS = 10_000;
 const UNLIMITED = 0xffffffff;
 
 const POOL = knownOptions(
@@ -173,6 +188,8 @@ const POOL = knownOptions(
     'grace',
     'recycle',
     'inline',
+    'teardown',
+    'teardownTimeout',
     'workerData',
     'env',
     'execArgv',
@@ -212,7 +229,7 @@ const LIMITS = knownOptions('new Pool()', [
   'codeRangeSizeMb',
   'stackSizeMb',
 ]);
-const CLOSE = knownOptions('close()', ['force', 'timeout']);
+const CLOSE = knownOptions('close()', ['force', 'drop', 'timeout']);
 const RESIZE = knownOptions('resize()', ['min', 'max'], {
   minThreads: 'it is called min here',
   maxThreads: 'it is called max here',
@@ -262,6 +279,8 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
           : optional('idleTimeout', USUAL_IDLE_MS, 0, MOST_MILLISECONDS),
       recycle: { tasks: rule('tasks', 2 ** 31), bytes: rule('bytes', Number.MAX_SAFE_INTEGER) },
       inline: flag(given.inline, 'inline'),
+      teardown: exportName(given.teardown),
+      teardownTimeout: optional('teardownTimeout', USUAL_TEARDOWN_MS, 0, MOST_MILLISECONDS),
       workerData,
       env: env === undefined ? undefined : variables(env),
       inherited: env === undefined ? host.environment() : undefined,
@@ -287,6 +306,11 @@ function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number;
   }
   const min = wholeNumber(minThreads, 'minThreads', 0, MOST_THREADS);
   return { min, max: Math.max(usual(), min) };
+}
+
+function exportName(name: unknown): string | undefined {
+  if (name === undefined || typeof name === 'string') return name;
+  throw wrongOption('options.teardown', "the name of one of the module's exports", name);
 }
 
 function queueLimit(maxQueue: number | 'auto' | undefined, threads: number): number {
@@ -316,11 +340,16 @@ function variables(env: object): Record<string, string> {
 }
 
 /** Checks the options of close(). */
-export function closeRules(options: CloseOptions | undefined): { force: boolean; timeout: number | undefined } {
+export function closeRules(options: CloseOptions | undefined): {
+  force: boolean;
+  drop: boolean;
+  timeout: number | undefined;
+} {
   checkOptions(options, CLOSE);
   const timeout = options?.timeout;
   return {
     force: flag(options?.force, 'force'),
+    drop: flag(options?.drop, 'drop'),
     timeout: timeout === undefined ? undefined : wholeNumber(timeout, 'timeout', 0, MOST_MILLISECONDS),
   };
 }

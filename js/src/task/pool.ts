@@ -9,7 +9,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { clearTimeout, setTimeout } from '../core/host-timers.ts';
 import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
-import { outOfMemory } from '../core/space.ts';
+import { lockTimeout, outOfMemory } from '../core/space.ts';
 import { freeOwned } from '../heap/owned.ts';
 import { readValue } from '../value/reader.ts';
 import { ValueWriter } from '../value/writer.ts';
@@ -25,7 +25,7 @@ import {
   type ResizeOptions,
   resizeRules,
 } from './pool-options.ts';
-import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from './protocol.ts';
+import type { BroadcastCall, EndReason, OpenPool, PoolEvent, ToCoordinator, WorkerEvent } from './protocol.ts';
 import { isFullOfPools } from './registry.ts';
 import { onAbort } from './signals.ts';
 import { type Call, Submitter } from './submitter.ts';
@@ -126,6 +126,8 @@ export class Pool extends PoolCalls<PoolEvents> {
   readonly #link: CoordinatorClient;
   readonly #ended: Promise<void>;
   readonly #asked = new Map<number, (indices: readonly number[]) => void>();
+  /** To be called when this thread has no outstanding task. */
+  #quiet: (() => void)[] = [];
   #questions = 0;
   #closing: Promise<void> | undefined;
   #released = false;
@@ -194,7 +196,8 @@ export class Pool extends PoolCalls<PoolEvents> {
       this.#asked.delete(id);
     };
     const said = (value: unknown): void => this.send('message', value);
-    this.#link.open(message, { closed, exited, indices, message: said, event: (event) => this.#onEvent(event) });
+    const done = (id: number): void => indices(id, []);
+    this.#link.open(message, { closed, exited, indices, done, message: said, event: (event) => this.#onEvent(event) });
     return ended;
   }
 
@@ -202,7 +205,10 @@ export class Pool extends PoolCalls<PoolEvents> {
     if (busy === this.#busy) return;
     this.#busy = busy;
     if (busy) this.#link.hold();
-    else this.#link.release();
+    else {
+      this.#link.release();
+      for (const resolve of this.#quiet.splice(0)) resolve();
+    }
   }
 
   #onEvent(event: PoolEvent): void {
@@ -240,7 +246,7 @@ export class Pool extends PoolCalls<PoolEvents> {
     const call: BroadcastCall | undefined = later
       ? { name: how.name, form: how.form, input: new ValueWriter().write(input, 'input').slice() }
       : undefined;
-    const indices = await this.#askIndices(call);
+    const indices = await this.#ask((id) => ({ type: 'broadcast', pool: this.ref, id, later: call }));
     if (signal?.aborted) throw signal.reason;
     this.submitter.mustBeOpen(); // otherwise the result would be an empty list
     const results = new BroadcastResults(indices.length);
@@ -264,18 +270,55 @@ export class Pool extends PoolCalls<PoolEvents> {
     }
   }
 
-  #askIndices(later: BroadcastCall | undefined): Promise<readonly number[]> {
+  /** Sends a question to the coordinator. The answer is empty if the pool ends meanwhile. */
+  #ask(question: (id: number) => ToCoordinator): Promise<readonly number[]> {
     this.#link.hold();
     return new Promise<readonly number[]>((resolve) => {
       const id = ++this.#questions;
       this.#asked.set(id, resolve);
-      this.#link.send({ type: 'broadcast', pool: this.ref, id, later });
+      this.#link.send(question(id));
     }).finally(() => this.#link.release());
   }
 
   #resolveAsked(): void {
     for (const resolve of this.#asked.values()) resolve([]);
     this.#asked.clear();
+  }
+
+  /**
+   * Resolves when no task of the pool is queued or running, whoever has submitted it, and all results of this thread
+   * are settled. The pool stays open. It keeps the process alive until then.
+   */
+  async idle(): Promise<void> {
+    let isIdle = false;
+    while (!isIdle && this.#closing === undefined && !this.submitter.isAbandoned) {
+      await this.#ask((id) => ({ type: 'idle', pool: this.ref, id }));
+      isIdle = this.submitter.outstanding === 0;
+      if (!isIdle) await new Promise<void>((resolve) => this.#quiet.push(resolve));
+    }
+    await this.#closing;
+  }
+
+  /**
+   * Rejects all queued tasks of the pool with an AbortError, whoever has submitted them, except those that running tasks
+   * have submitted to their own pool. Returns how many. Running tasks go on.
+   */
+  cancelQueued(): number {
+    if (this.#closing !== undefined) return 0;
+    const count = this.space.core.plait_pool_cancel_queued(this.ref);
+    if (count < 0) throw lockTimeout();
+    return count;
+  }
+
+  /**
+   * Replaces the present workers. Each ends after its tasks; queued tasks are run by those that replace them. Resolves
+   * when all of them have ended.
+   */
+  async recycleWorkers(): Promise<void> {
+    if (this.#closing !== undefined) {
+      throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and starts no more workers');
+    }
+    await this.#ask((id) => ({ type: 'recycle', pool: this.ref, id }));
   }
 
   /** Changes how many workers there may be. More workers start when needed; surplus workers end after their tasks. */
@@ -291,24 +334,25 @@ export class Pool extends PoolCalls<PoolEvents> {
   }
 
   /**
-   * Takes no more tasks, finishes those that were submitted (or, with `force`, stops and rejects them), and ends the
-   * workers. Resolves when the space holds nothing of the pool any more.
+   * Takes no more tasks, finishes those that were submitted (with `force`, stops and rejects them; with `drop`, rejects
+   * queued ones and finishes running ones), and ends the workers. Resolves when the space holds nothing of the pool any more.
    *
-   * Further calls return the same promise. One with `force` forces a close in progress; one with `timeout` does so
-   * later. As long as tasks are queued, close() waits for a module that never finishes loading, as for a task that
+   * Further calls return the same promise. One with `force` forces a close in progress, one with `drop` rejects what is
+   * still queued; one with `timeout` forces it later. As long as tasks are queued, close() waits for a module that never finishes loading, as for a task that
    * never ends. When none are queued, it stops workers that still load.
    *
    * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if the thread of a stopped worker still exists after 5 s because it is in
    * native code. Its tasks are rejected. The pool's memory stays allocated, because that thread may still read it.
    */
   close(options?: CloseOptions): Promise<void> {
-    const { force, timeout: deadline } = closeRules(options);
+    const { force, drop, timeout: deadline } = closeRules(options);
     if (this.#closing === undefined) {
       this.#link.hold();
       this.#closing = this.#close(force).finally(() => this.#link.release());
     } else if (force) {
       this.#force();
     }
+    if (drop && !force) this.#drop();
     if (deadline !== undefined && !force) {
       const timer = setTimeout(() => this.#force(), deadline);
       this.#closing.then(
@@ -317,6 +361,13 @@ export class Pool extends PoolCalls<PoolEvents> {
       );
     }
     return this.#closing;
+  }
+
+  #drop(): void {
+    if (this.#forced || this.#released) return;
+    const isStuck = this.space.core.plait_pool_cancel_queued(this.ref) < 0;
+    if (isStuck) setTimeout(() => this.#drop(), LOCK_RETRY_MS);
+    else this.#link.send({ type: 'close', pool: this.ref, force: false }); // workers for them need not be started
   }
 
   #force(): void {

@@ -2,10 +2,12 @@
  * The messages between the threads of a pool. Tasks, results and progress do not travel this way: they are in the space
  * (core/task/task.h).
  *
- *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, stop-requested -> worker
- *     owner <----- closed, indices, event, message --- coordinator <----- ready, failed, leaves -- worker
+ *     owner ------ open, close, resize, broadcast, --> coordinator ------ start, stop-requested -> worker
+ *                  idle, recycle
+ *     owner <----- closed, indices, done, event, ----- coordinator <----- ready, failed, leaves -- worker
+ *                  message
  *
- * Waiting: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator waits for no
+ * Waiting: the owner waits for `closed`, in close(), for `indices`, in broadcast(), and for `done`. The coordinator waits for no
  * message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
  * blocked owner stops nothing. Whatever the coordinator should notice in the space is signalled there
  * (pool.coordinator_signal).
@@ -46,6 +48,9 @@ export interface OpenPool {
   readonly loadTimeout: number;
   readonly recycle: RecycleRule;
   readonly inline: boolean;
+  /** The export to call before a worker ends by itself, and how many milliseconds that may take; 0: no limit. */
+  readonly teardown: string | undefined;
+  readonly teardownTimeout: number;
   readonly workerData: unknown;
   readonly env: Record<string, string> | undefined;
   /**
@@ -87,6 +92,20 @@ export interface BroadcastPool {
   readonly later: BroadcastCall | undefined;
 }
 
+/** Asks for `done` when no task is queued or running. */
+export interface AwaitIdle {
+  readonly type: 'idle';
+  readonly pool: number;
+  readonly id: number;
+}
+
+/** Replaces the present workers; each ends after its tasks. `done` follows when all of them have ended. */
+export interface RecycleWorkers {
+  readonly type: 'recycle';
+  readonly pool: number;
+  readonly id: number;
+}
+
 /**
  * A port whose other end a Worker of the user holds. Its first message is a thread id; its close is the thread's exit.
  */
@@ -95,7 +114,14 @@ export interface WatchThread {
   readonly port: unknown;
 }
 
-export type ToCoordinator = OpenPool | ClosePool | ResizePool | BroadcastPool | WatchThread;
+export type ToCoordinator =
+  | OpenPool
+  | ClosePool
+  | ResizePool
+  | BroadcastPool
+  | AwaitIdle
+  | RecycleWorkers
+  | WatchThread;
 
 /** No worker of the pool is left, and none of its tasks runs. `isStuck`: a stopped thread has not exited. */
 export interface PoolClosed {
@@ -109,6 +135,13 @@ export interface WorkerIndices {
   readonly pool: number;
   readonly id: number;
   readonly indices: readonly number[];
+}
+
+/** What was asked for with that id is so. */
+export interface Done {
+  readonly type: 'done';
+  readonly pool: number;
+  readonly id: number;
 }
 
 /** Why a worker ended. */
@@ -149,7 +182,7 @@ export interface UserMessage {
   readonly value: unknown;
 }
 
-export type FromCoordinator = PoolClosed | WorkerIndices | PoolEventMessage | UserMessage;
+export type FromCoordinator = PoolClosed | WorkerIndices | Done | PoolEventMessage | UserMessage;
 
 /** A worker's first message. */
 export interface WorkerStart {
@@ -164,6 +197,8 @@ export interface WorkerStart {
   readonly grace: number;
   readonly recycle: RecycleRule;
   readonly inline: boolean;
+  readonly teardown: string | undefined;
+  readonly teardownTimeout: number;
   /** Calls to make before the first task. */
   readonly first: readonly BroadcastCall[];
 }

@@ -169,6 +169,11 @@ export class Submitter {
     return error !== undefined && (error === this.#abandonedWith || error === this.#refused);
   }
 
+  /** Whether no thread is left to settle anything. */
+  get isAbandoned(): boolean {
+    return this.#abandonedWith !== undefined;
+  }
+
   /** Whether tasks of this thread are queued. */
   get hasQueued(): boolean {
     return this.#space.load(this.#client + Client.mask) !== 0;
@@ -385,13 +390,12 @@ export class Submitter {
       case TaskStatus.NO_MEMORY:
         return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', 'the space has no room for the result of the task');
       case TaskStatus.POOL_CLOSED:
-        this.#forced ??= new PlaitError(
-          'ERR_PLAIT_POOL_CLOSED',
-          'the pool was closed by force while the task was queued',
-        );
+        this.#forced ??= new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed while the task was queued');
         return this.#forced;
       case TaskStatus.POOL_FAILED:
         return this.#failure();
+      case TaskStatus.STOPPED: // by another call than its own, which would not want the reason
+        return new DOMException('the task was cancelled while it was queued', 'AbortError');
       default:
         return new PlaitError('ERR_PLAIT_WORKER_DIED', 'the worker that ran the task ended before the task did');
     }

@@ -10,6 +10,7 @@ import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
+import { poolEndingCases } from '../cases/pool-ending-cases.ts';
 import { poolEventCases } from '../cases/pool-event-cases.ts';
 import { poolModuleCases } from '../cases/pool-module-cases.ts';
 import { poolOptionCases } from '../cases/pool-option-cases.ts';
@@ -153,6 +154,7 @@ const cases: Case[] = [
   ...poolCallCases(fixture),
   ...poolModuleCases(fixture),
   ...poolEventCases(fixture),
+  ...poolEndingCases(fixture),
   ...poolOptionCases(fixture),
   ...poolCases(fixture),
   ...browserCases,

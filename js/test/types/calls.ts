@@ -29,6 +29,8 @@ export function pools(module: URL): void {
     grace: 50,
     recycle: { tasks: 1000, bytes: 2 ** 26 },
     inline: true,
+    teardown: 'end',
+    teardownTimeout: 5000,
     workerData: { some: ['data'] },
     env: { HOME: '/', ABSENT: undefined },
     execArgv: ['--no-warnings'],
@@ -157,10 +159,15 @@ export async function calls(pool: Pool): Promise<void> {
   pool.resize(4);
   pool.resize({ max: 4 });
   await pool.run(heap.bytes(8), { give: true });
+  await pool.idle();
+  const cancelled: number = pool.cancelQueued();
+  await pool.recycleWorkers();
+  await pool.close({ drop: true });
   await pool.close({ force: true, timeout: 5000 });
   // @ts-expect-error milliseconds
   await pool.close({ timeout: 'soon' });
   void [
+    cancelled,
     length,
     later,
     digest,

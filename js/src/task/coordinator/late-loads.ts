@@ -55,14 +55,14 @@ export class LateLoads {
     this.#timers.set(worker, timer);
   }
 
-  /** False: it has a task, or a lock is stuck. */
+  /** False: it had a task, or a lock is stuck. */
   #stop(worker: WorkerRecord, why: 'overdue' | 'force'): boolean {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) worker.thread.terminate();
     else {
-      // A worker with a task is ready, and only its message is late: it is not even set to drain.
-      if (this.#hasTask(thread) || this.#space.core.plait_worker_drain(thread) < 0) return false;
-      if (this.#hasTask(thread)) return false;
+      // A worker that had a task is ready, and only its message is late: it is not even set to drain.
+      if (this.#hadTask(thread) || this.#space.core.plait_worker_drain(thread) < 0) return false;
+      if (this.#hadTask(thread)) return false;
     }
     worker.stopping = why;
     if (why === 'overdue') {
@@ -73,9 +73,8 @@ export class LateLoads {
     return true;
   }
 
-  #hasTask(thread: number): boolean {
-    const slot = slotOf(this.#space, thread);
-    return this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
+  #hadTask(thread: number): boolean {
+    return this.#space.load(slotOf(this.#space, thread) + Slot.tasksTaken) !== 0;
   }
 
   /**

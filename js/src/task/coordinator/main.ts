@@ -62,6 +62,12 @@ class Coordinator {
       case 'broadcast':
         this.#pools.get(message.pool)?.broadcast(message);
         break;
+      case 'idle':
+        this.#pools.get(message.pool)?.awaitIdle(message.id);
+        break;
+      case 'recycle':
+        this.#pools.get(message.pool)?.recycle(message.id);
+        break;
       case 'watch':
         this.#watch(message);
         break;
@@ -80,6 +86,7 @@ class Coordinator {
         post({ type: 'closed', pool, isStuck });
       },
       indices: (id: number, indices: readonly number[]) => post({ type: 'indices', pool, id, indices }),
+      done: (id: number) => post({ type: 'done', pool, id }),
       event: (event: PoolEvent) => post({ type: 'event', pool, event }),
       message: (value: unknown) => forward(pool, value),
     };

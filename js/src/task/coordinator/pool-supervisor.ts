@@ -39,6 +39,7 @@ import type {
 } from '../protocol.ts';
 import { messageOf } from '../protocol.ts';
 import { Waiter } from '../waiter.ts';
+import { Awaited } from './awaited.ts';
 import type { EndingThreads } from './ending-threads.ts';
 import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
@@ -54,6 +55,7 @@ export interface PoolListener {
   /** `isStuck`: a detached worker's thread has not exited. */
   closed(isStuck: boolean): void;
   indices(id: number, indices: readonly number[]): void;
+  done(id: number): void;
   event(event: PoolEvent): void;
   /** Code in a worker has posted it to its parent. */
   message(value: unknown): void;
@@ -89,6 +91,7 @@ export class PoolSupervisor {
   readonly #idleWorkers: IdleWorkers;
   readonly #lateTasks: LateTasks;
   readonly #lateLoads: LateLoads;
+  readonly #awaited: Awaited;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
@@ -127,6 +130,7 @@ export class PoolSupervisor {
       stop: (worker) => this.#stopLate(worker),
       pollIn,
     });
+    this.#awaited = new Awaited(space, options.pool, { done: (id) => listener.done(id), pollIn });
     this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#stoppedLoading(worker));
     this.#started = first.length;
     for (const [index, thread] of first.entries()) this.#take(thread, index);
@@ -186,6 +190,7 @@ export class PoolSupervisor {
 
   #pollNow(): void {
     this.#lateTasks.poll();
+    this.#awaited.poll([...this.#workers, ...this.#detached.keys()], !this.#exits.hasAdopted());
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
     if (state !== PoolState.OPEN) return;
@@ -327,6 +332,25 @@ export class PoolSupervisor {
     if (later !== undefined) this.#later.push(later);
   }
 
+  /** Sends `done` when no task is queued or running. */
+  awaitIdle(id: number): void {
+    this.#awaited.idle(id);
+    this.#poll();
+  }
+
+  /** Replaces the present workers, and sends `done` when they have ended. Those that still load are new enough. */
+  recycle(id: number): void {
+    const workers = [...this.#workers].filter(({ state, stopping }) => state === 'ready' && stopping === undefined);
+    for (const worker of workers) this.#recycle(worker);
+    this.#awaited.ends(id, workers);
+  }
+
+  #recycle(worker: WorkerRecord): void {
+    if (!this.#workers.has(worker) || worker.leaving !== undefined || worker.stopping !== undefined) return;
+    if (this.#exits.retire(worker)) worker.leaving = 'recycled';
+    else setTimeout(() => this.#recycle(worker), LOCK_RETRY_MS);
+  }
+
   // ---- exits ----
 
   #exited(worker: WorkerRecord, code: number): void {
@@ -357,6 +381,7 @@ export class PoolSupervisor {
   /** Frees its index, and starts a replacement if the pool needs one. */
   #leaves(worker: WorkerRecord, reason: EndReason): void {
     this.#workers.delete(worker);
+    this.#awaited.ended(worker);
     this.#setWord(P.threads, this.#workers.size);
     const { thread, index } = worker;
     const uncaught = uncaughtError(worker);

@@ -17,7 +17,7 @@ export function startWorker(
   number: number,
   first: readonly BroadcastCall[],
 ): HostThread {
-  const { pool, client, module, concurrency, grace, recycle, inline } = options;
+  const { pool, client, module, concurrency, grace, recycle, inline, teardown, teardownTimeout } = options;
   const { workerData, inherited, env, execArgv, resourceLimits } = options;
   if (inherited !== undefined) host.setEnvironment(inherited);
   const name = `plait worker ${number}`;
@@ -36,6 +36,8 @@ export function startWorker(
     grace,
     recycle,
     inline,
+    teardown,
+    teardownTimeout,
     first,
   } satisfies WorkerStart);
   return thread;

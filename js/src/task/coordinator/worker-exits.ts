@@ -61,7 +61,7 @@ export class WorkerExits {
         // Tasks with a stop request, or stopped by force, are not run again. A task beside one that did not stop is.
         const again = this.#control(task) === 0 && worker.stopping !== 'force';
         if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#exitError(worker, task, code));
-        if (this.#hasAdopted()) break; // delivered later
+        if (this.hasAdopted()) break; // delivered later
       }
     }
     recoverStartedBy(this.#space, hostId);
@@ -87,7 +87,7 @@ export class WorkerExits {
     const place = this.#space.load(slotOf(this.#space, thread) + Slot.place);
     this.#space.cover(place + WorkerPlace.BYTES);
     if (place !== 0) Atomics.compareExchange(this.#space.u32, (place + WorkerPlace.thread) >>> 2, thread, 0);
-    while (!this.#hasAdopted()) {
+    while (!this.hasAdopted()) {
       const surrogate = this.#space.core.plait_task_detach(thread, all ? 1 : 0) >>> 0;
       if (surrogate === Next.NONE) return;
       if (surrogate === Next.RETRY) break;
@@ -97,7 +97,8 @@ export class WorkerExits {
     setTimeout(() => this.detach(worker, all), RETRY_MS);
   }
 
-  #hasAdopted(): boolean {
+  /** Whether a task is adopted that is delivered later, because a lock is stuck. */
+  hasAdopted(): boolean {
     return this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0;
   }
 

@@ -5,6 +5,7 @@
 import { commonSpace, Role } from '../../core/boot.ts';
 import { clock } from '../../core/clock.ts';
 import { host } from '../../core/host.ts';
+import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
 import { WorkerPlace } from '../../core/layout.generated.ts';
 import { outOfMemory } from '../../core/space.ts';
 import { encodeError } from '../../value/encode-error.ts';
@@ -13,6 +14,16 @@ import type { FromWorker, WorkerMessage, WorkerStart } from '../protocol.ts';
 import { Worker } from './loop.ts';
 import { loadError, loadModule, Modules } from './module.ts';
 import { WorkerOutput } from './output.ts';
+
+/** Calls the function and awaits its promise, but not for longer than so many milliseconds; 0: no limit. */
+async function within(milliseconds: number, call: (input: unknown) => unknown): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    if (milliseconds !== 0) timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([call(undefined), late]);
+  clearTimeout(timer);
+}
 
 /** Runs until this thread ends. */
 export async function serve(start: WorkerStart): Promise<void> {
@@ -27,6 +38,7 @@ export async function serve(start: WorkerStart): Promise<void> {
   host.divertOutput(output.take);
   const place = space.core.plait_pool_place(start.pool, start.index) >>> 0;
   let worker: Worker | undefined;
+  let tearDown: ((input: unknown) => unknown) | undefined;
   try {
     if (place === 0) throw outOfMemory(WorkerPlace.BYTES);
     space.cover(place + WorkerPlace.BYTES);
@@ -36,6 +48,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     const loaded = new Worker(space, start, place, modules, () => post({ type: 'leaves' }));
     output.clientNow = () => loaded.clientNow;
     for (const { name, form, input } of start.first) await (await modules.load(name, form))(readValue(input));
+    if (start.teardown !== undefined) tearDown = modules.find(start.teardown, 'export');
     worker = loaded;
   } catch (cause) {
     const error = loadError(start.module, cause);
@@ -50,6 +63,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     host.listenToStarter(checkStops); // listening also keeps a parked worker alive
     post({ type: 'ready' });
     await worker.work();
+    if (tearDown !== undefined) await within(start.teardownTimeout, tearDown);
     await host.turn();
     host.exitThread(0);
   }
