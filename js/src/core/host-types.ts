@@ -170,7 +170,8 @@ export interface EventBase<Events> {
   removeAllListeners(name?: keyof Events): this;
   listeners<Name extends keyof Events>(name: Name): ((detail: Events[Name]) => void)[];
   listenerCount(name: keyof Events): number;
-  eventNames(): (keyof Events)[];
+  /** The names that have listeners. Not typed by `Events`: an object with more events has to pass as one with fewer. */
+  eventNames(): string[];
   /** Calls the listeners. Returns whether there was one. */
   emit<Name extends keyof Events>(name: Name, detail: Events[Name]): boolean;
   /** Adds a listener that receives a CustomEvent; its `detail` is what `on` passes. */

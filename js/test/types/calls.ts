@@ -5,7 +5,18 @@
  * and of both; the declarations that the package brings are checked along (tsconfig.*.json here).
  */
 
-import { type ConnectedPool, connect, give, heap, openSpace, Pool, type PoolStats, task, transfer } from 'plait';
+import {
+  type ConnectedPool,
+  connect,
+  give,
+  heap,
+  openSpace,
+  Pool,
+  PoolCalls,
+  type PoolStats,
+  task,
+  transfer,
+} from 'plait';
 
 interface Work {
   hash(bytes: Uint8Array): Promise<string>;
@@ -75,6 +86,15 @@ export function undefinedOptions(module: string, none: undefined, signal?: Abort
   connect(pool.handle, { space: none });
   openSpace({ maximum: count });
   heap.bytes(8, { alignment: count, zeroed: none });
+}
+
+/** Code that takes pools of either kind. */
+export async function either(pool: Pool, connected: ConnectedPool, any: PoolCalls): Promise<void> {
+  const both: PoolCalls[] = [pool, connected];
+  const names: string[] = any.eventNames();
+  if (any instanceof Pool) await any.close();
+  if (pool instanceof PoolCalls) await pool.close();
+  void [both, names];
 }
 
 export async function calls(pool: Pool): Promise<void> {
