@@ -194,6 +194,17 @@ export function createNodeHost(): Host | undefined {
     builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
     bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
+    keepContext(type) {
+      const resource = new (hooks().AsyncResource)(type);
+      let isReleased = false;
+      return {
+        run: (call) => resource.runInAsyncScope(call),
+        release() {
+          if (!isReleased) resource.emitDestroy(); // once, as Node demands
+          isReleased = true;
+        },
+      };
+    },
     newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),
     holdLoop() {
       const timer = setInterval(() => {}, 2 ** 30);

@@ -142,10 +142,22 @@ export interface EventLoop {
   heapUsed(): number;
   /** Binds a function to the current asynchronous context, so an AsyncLocalStorage has the same value in it. */
   bindContext<F extends (...args: never[]) => unknown>(call: F): F;
+  /**
+   * Keeps the current asynchronous context for as long as an object of that type lives. Tools that search for what is
+   * still open (Jest's `--detectOpenHandles`) show the object, and where it was made, until `release`.
+   */
+  keepContext(type: string): KeptContext;
   /** A storage whose value follows asynchronous control flow; undefined where the host has none. */
   newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
   /** Whether a turn is cheap. In a browser it costs up to 4 ms, where timers must replace messages. */
   readonly turnsAreCheap: boolean;
+}
+
+/** An asynchronous context that is kept for later. */
+export interface KeptContext {
+  run<T>(call: () => T): T;
+  /** The object that needs it has ended. `run` still works. */
+  release(): void;
 }
 
 /** A listener as an EventTarget takes it. */

@@ -136,6 +136,7 @@ export function createWebHost(): Host {
     importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
     fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
     bindContext: <F>(call: F) => call,
+    keepContext: () => ({ run: <T>(call: () => T): T => call(), release() {} }),
     newContext: () => undefined,
     holdLoop: () => () => {},
     clock: () => performance.timeOrigin + performance.now(), // browsers take both from a monotonic clock

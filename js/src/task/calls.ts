@@ -6,7 +6,7 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import type { EventBase } from '../core/host-types.ts';
+import type { EventBase, KeptContext } from '../core/host-types.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
@@ -204,8 +204,8 @@ export abstract class PoolCalls<Events extends PoolCallsEvents = PoolCallsEvents
   readonly #space: Space;
   readonly #ref: number;
   readonly #submitter: Submitter;
-  /** In the asynchronous context in which this object was made. */
-  readonly #emit: <Name extends keyof Events>(name: Name, detail: Events[Name]) => boolean;
+  /** In which this object was made, and its listeners are called. */
+  readonly #context: KeptContext;
   /** Defaults of the pool for its tasks. */
   readonly #usual: UsualTask;
   /** Why this object no longer reads the pool's memory; empty: it does. */
@@ -222,7 +222,7 @@ export abstract class PoolCalls<Events extends PoolCallsEvents = PoolCallsEvents
     this.#space = space;
     this.#ref = ref;
     this.#submitter = submitter;
-    this.#emit = host.bindContext((name, detail) => this.emit(name, detail));
+    this.#context = host.keepContext('PlaitPool');
     submitter.backPressure.onDrain = () => this.send('drain', undefined as Events['drain']);
     refuseCloning(this);
     this.#usual = { timeout: space.load(ref + P.usualTimeoutMs), retries: space.load(ref + P.usualRetries) };
@@ -247,7 +247,7 @@ export abstract class PoolCalls<Events extends PoolCallsEvents = PoolCallsEvents
   /** Calls the listeners. What they throw becomes an uncaught error, and this thread goes on. */
   protected send<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
     try {
-      this.#emit(name, detail);
+      this.#context.run(() => this.emit(name, detail));
     } catch (error) {
       queueMicrotask(() => {
         throw error;
@@ -265,6 +265,7 @@ export abstract class PoolCalls<Events extends PoolCallsEvents = PoolCallsEvents
   /** From here on this object does not read the pool's memory. */
   protected leave(why: string): void {
     this.#closedReason = why;
+    this.#context.release();
   }
 
   #how(options: TaskOptions | undefined, known: KnownOptions): SubmitOptions {
