@@ -50,7 +50,6 @@ struct text {
 struct mount_walk {
   struct plait__fs_walker *walker;
   uint32_t steps, roots, texts;
-  int starts; /* the walk has started at a mounted directory */
   struct text text[TEXTS];
   struct root root[ROOTS];
   struct step step[STEPS];
@@ -354,6 +353,7 @@ int plait__fs_walk_mount(
   walk.text[0] = (struct text){0, 0, number == 0 ? 0 : UINT32_MAX};
   if (walker->how & PLAIT__FS_REAL) plait_put(&walker->mine->crossed, 1);
   int rc = number == 0 ? enter_start(&walk, at) : enter_root(&walk, number);
+  if (rc == -PLAIT_ESTALE && number != 0) return PLAIT__FS_GONE;
   while (rc == 0) rc = walk_name(&walk, place);
   if (rc < 0) {
     if (rc == -PLAIT_ENOTDIR && is_real(&walk) && walk.steps != 0) note_next(&walk);

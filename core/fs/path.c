@@ -10,8 +10,6 @@
  */
 #include "walker.h"
 
-#define NOT_COVERED 3
-
 static struct plait__fs_node root_node(void) {
   struct plait_inode *root = plait__fs_root_inode();
   return (struct plait__fs_node){root, plait_load(&root->generation_kind)};
@@ -38,17 +36,16 @@ static void where_up(struct plait__fs_walker *walker) {
 
 /*
  * Walks into the mounts that cover the directory. PLAIT__FS_LEFT: a path has led out again, and goes on from
- * `directory`; NOT_COVERED; else the end of the walk.
+ * `directory`; PLAIT__FS_GONE: nothing covers it any more; else the end of the walk.
  */
 static int walk_mounts(struct plait__fs_walker *walker, struct plait__fs_node node, const struct plait_fs_at *at,
     struct plait__fs_place *place) {
   for (uint32_t number; (number = mount_over(walker, node)) != 0;) {
-    const uint8_t *rest = walker->at;
     int rc = plait__fs_walk_mount(walker, number, at, place);
-    /* It was removed between the two looks: the directory is no longer covered, or by another one. */
-    if (rc != -PLAIT_ESTALE || walker->at != rest || mount_over(walker, node) == number) return rc;
+    /* Removed between the two looks: the directory is no longer covered, or by another one. */
+    if (rc != PLAIT__FS_GONE) return rc;
   }
-  return NOT_COVERED;
+  return PLAIT__FS_GONE;
 }
 
 /* Makes the link's text and the rest of the path the new path. 1: the link was removed; 2: it leads to the root. */
@@ -174,7 +171,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, i
         end = 2;
         continue;
       }
-      if (rc != NOT_COVERED) return rc;
+      if (rc != PLAIT__FS_GONE) return rc;
     }
     top = 0;
     if (walker.at == walker.end) return end_in(&walker, place, end); /* the root, or a link to it */
@@ -214,7 +211,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, i
       struct plait__fs_node above = walker.directory;
       uint32_t passed = walker.passed;
       go_down(&walker, node);
-      if ((rc = walk_mounts(&walker, node, at, place)) == NOT_COVERED) {
+      if ((rc = walk_mounts(&walker, node, at, place)) == PLAIT__FS_GONE) {
         walker.directory = above, walker.passed = passed; /* look the name up again */
         walker.at = name;
       } else if (rc != PLAIT__FS_LEFT) {

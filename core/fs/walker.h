@@ -11,6 +11,8 @@
 #define PLAIT__FS_TRAIL 128u
 /* What a walk in a mount returns if its path leads out of the mount again, into memory. */
 #define PLAIT__FS_LEFT 2
+/* What it returns if the mount that it was to enter is no longer in the list: nothing was entered, the path is as before. */
+#define PLAIT__FS_GONE 3
 
 struct plait__fs_walker {
   struct plait_fs_thread *mine;
@@ -50,7 +52,7 @@ void plait__fs_keep_name(struct plait__fs_walker *walker, int second, struct pla
 /*
  * Walks the rest of the path in a mount: from its root if `number` is not 0, which covers `directory`, else from the
  * mounted directory of `at`. PLAIT__FS_IN_MOUNT: at the place; PLAIT__FS_LEFT: the rest leads on from `directory`;
- * negative: it failed, and the directories that it has entered are left.
+ * PLAIT__FS_GONE; negative: it failed, and the directories that it has entered are left.
  */
 int plait__fs_walk_mount(
     struct plait__fs_walker *walker, uint32_t number, const struct plait_fs_at *at, struct plait__fs_place *place);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
@@ -283,4 +283,54 @@ test('a mount inside a mount is unmounted without a trace', () => {
   fs.unmount('/host/in');
   fs.check();
   space.check(true);
+});
+
+test('a link of a mount that is removed during the walk is no path in memory', (t) => {
+  const { fs, inside } = world();
+  fs.mkdirSync('/b');
+  fs.writeFileSync('/b/q', 'memory');
+  nodeFs.mkdirSync(`${inside}/ab`);
+  nodeFs.writeFileSync(`${inside}/ab/q`, 'host');
+  nodeFs.symlinkSync('K', `${inside}/L`);
+  nodeFs.symlinkSync('ab', `${inside}/K`);
+  fs.mkdirSync('/m');
+  fs.mount('/m', { type: 'host', directory: inside });
+  // The rest of the path, after two links of the mount, lies where it lay after the link in memory.
+  fs.symlinkSync('/m/L/q', '/l');
+  assert.equal(fs.readFileSync('/l', 'utf8'), 'host');
+  const host = process.getBuiltinModule('node:fs');
+  const real = host.readlinkSync as (...args: unknown[]) => string;
+  t.mock.method(host, 'readlinkSync', (...args: unknown[]) => {
+    const text = real(...args);
+    if (text === 'ab') fs.unmount('/m');
+    return text;
+  });
+  assert.equal(
+    code(() => fs.readFileSync('/l', 'utf8')),
+    'ESTALE',
+  );
+  assert.equal(
+    code(() => fs.readFileSync('/l', 'utf8')),
+    'ENOENT',
+  );
+});
+
+test('mount returns the error of a backend that cannot wait', (t) => {
+  const { fs, inside } = world();
+  nodeFs.mkdirSync(`${inside}/in`);
+  let calls = 0;
+  const host = process.getBuiltinModule('node:fs');
+  const real = host.lstatSync as (...args: unknown[]) => unknown;
+  t.mock.method(host, 'lstatSync', (...args: unknown[]) => {
+    // The first one is of the real path.
+    if (String(args[0]).endsWith('/in') && ++calls > 1 && calls < 6) {
+      throw Object.assign(new Error('busy'), { code: 'EAGAIN' });
+    }
+    return real(...args);
+  });
+  assert.equal(
+    code(() => fs.mount('/host/in', { type: 'host', directory: inside })),
+    'EAGAIN',
+  );
+  assert.equal(calls, 2);
 });
