@@ -122,7 +122,7 @@ static int find_above(struct plait_fs_thread *mine, uint32_t length) {
   return (int)place.mount;
 }
 
-/* One attempt: -PLAIT_EAGAIN if the path has come to lead elsewhere. */
+/* One attempt: the mount's number; 0: the path has come to lead elsewhere. */
 static int try_mount(struct plait_fs_thread *mine, plait_ref_t block, uint32_t length) {
   struct plait_fs_mount *mount = plait_at(block);
   int above = find_above(mine, length);
@@ -134,7 +134,8 @@ static int try_mount(struct plait_fs_thread *mine, plait_ref_t block, uint32_t l
   else if (above == 0) rc = cover(mine, block, length);
   else if (plait__fs_mount_of((uint32_t)above) == NULL) rc = -PLAIT_EAGAIN;
   else add_mount(mine, block, NULL);
-  if (rc == 0) rc = (int)plait_get(&mount->number);
+  /* -PLAIT_EAGAIN of find_above() is the backend's, which the caller gets. */
+  rc = rc == 0 ? (int)plait_get(&mount->number) : rc == -PLAIT_EAGAIN ? 0 : rc;
   plait_lock_release(&plait_fs()->rename);
   return rc;
 }
@@ -152,7 +153,7 @@ PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t text, uint32_t read_on
   plait_copy((uint8_t *)mount->text + length, plait_at(plait_get(&mine->scratch)), text);
   int rc;
   do rc = try_mount(mine, block, length);
-  while (rc == -PLAIT_EAGAIN);
+  while (rc == 0);
   plait__fs_tx_abort(mine, 0); /* no effect after a commit */
   return rc;
 }
