@@ -284,12 +284,13 @@ double plait__fs_mounted_read_file(
 int plait__fs_mounted_write_file(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t flags,
     uint32_t mode, plait_ref_t from, uint32_t length) {
   int was_open = place->fd >= 0, rc = open_once(mine, place, flags, mode);
+  if (rc != 0) return rc;
   for (uint32_t at = 0; rc == 0 && at < length;) {
     int count = plait__fs_mounted_write(place, from + at, length - at, flags & PLAIT_FS_APPEND ? -1 : (double)at);
     if (count < 0) rc = count;
     else at += (uint32_t)count;
   }
-  if (place->fd >= 0) close_once(mine, place, was_open);
+  close_once(mine, place, was_open);
   return rc;
 }
 
