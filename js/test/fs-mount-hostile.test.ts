@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
