@@ -226,7 +226,13 @@ export interface WorkerLeaves {
   readonly type: 'leaves';
 }
 
-export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;
+/** The worker ends, and its teardown has failed: an encoded error. Hosts do not pass on errors of threads whole. */
+export interface WorkerCrashed {
+  readonly type: 'crashed';
+  readonly error: Uint8Array;
+}
+
+export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves | WorkerCrashed;
 
 /** As it is posted: messages of the user's code look different. */
 export interface WorkerMessage {

@@ -135,20 +135,33 @@ export function poolEndingCases(module: (name: string) => string): Case[] {
         const late = made({ teardownTimeout: 1 });
         await late.run('never', { name: 'setTearDown' });
         await late.close();
-        // One that fails has crashed.
-        const failing = made({});
-        let error: unknown;
-        failing.on('error', (reason) => {
-          error = reason;
-        });
-        await failing.run('fails', { name: 'setTearDown' });
-        await failing.close();
-        same(ends.at(-1), 'crashed');
-        ok(error instanceof RangeError, String(error));
         const none = made({ teardown: 'absent' });
         const missing = await rejection(none.run(1));
         same(missing.code, 'ERR_PLAIT_MODULE_LOAD');
         ok(missing.message.includes('has no export "absent"'), missing.message);
+      },
+    },
+    {
+      name: 'teardown: a worker whose teardown fails has crashed, whatever it ends for, and the error arrives whole',
+      run: async () => {
+        for (const recycle of [undefined, { tasks: 1 }]) {
+          const pool = opened(new Pool(tasks, { threads: 1, teardown: 'tearDown', recycle }));
+          const ends: string[] = [];
+          const errors: unknown[] = [];
+          pool.on('error', (error) => void errors.push(error));
+          pool.on('end', ({ reason, error }) => {
+            ends.push(reason);
+            errors.push(error);
+          });
+          await pool.run('fails', { name: 'setTearDown' });
+          if (recycle !== undefined) await until(() => ends.length === 1);
+          await pool.close();
+          same(ends[0], 'crashed');
+          for (const error of errors.slice(0, 2)) {
+            ok(error instanceof RangeError, String(error));
+            alike([error.message, Reflect.get(error, 'code')], ['while it is torn down', 'ERR_TORN']);
+          }
+        }
       },
     },
   ];

@@ -318,6 +318,10 @@ export class PoolSupervisor {
       case 'leaves':
         worker.leaving = 'recycled';
         break;
+      case 'crashed':
+        worker.error = readValue(message.error);
+        worker.hasError = true;
+        break;
       default:
         message satisfies never;
     }

@@ -45,8 +45,8 @@ export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
 /** Why a worker has ended. `closing`: its pool closes. */
 export function endReason(worker: EndedWorker, closing: boolean): EndReason {
   if (worker.stopping === 'overdue') return 'stopped';
-  if (worker.leaving !== undefined) return worker.leaving;
   if (isOutOfMemory(worker)) return 'memory';
-  if (worker.hasError) return 'crashed';
+  if (worker.hasError) return 'crashed'; // also one that was to end, and has failed at it
+  if (worker.leaving !== undefined) return worker.leaving;
   return closing ? 'closed' : 'exit';
 }

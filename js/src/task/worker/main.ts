@@ -63,8 +63,14 @@ export async function serve(start: WorkerStart): Promise<void> {
     host.listenToStarter(checkStops); // listening also keeps a parked worker alive
     post({ type: 'ready' });
     await worker.work();
-    if (tearDown !== undefined) await within(start.teardownTimeout, tearDown);
+    let code = 0;
+    try {
+      if (tearDown !== undefined) await within(start.teardownTimeout, tearDown);
+    } catch (error) {
+      post({ type: 'crashed', error: encodeError(error) });
+      code = 1;
+    }
     await host.turn();
-    host.exitThread(0);
+    host.exitThread(code);
   }
 }
