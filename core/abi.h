@@ -9,6 +9,8 @@
 
 #include "fs/fs.h"
 #include "task/task.h"
+#include "wasi/pipe.h"
+#include "wasi/program.h"
 
 #define PLAIT_STACK_SIZE 65536u
 

@@ -2,6 +2,7 @@
  * all: the one translation unit. It includes the modules in the order of their dependencies. Static names differ across
  * files.
  */
+#define PLAIT_WASI_HOSTED 1
 #include "platform/posix.c"
 #include "platform/wasm.c"
 #include "sync/lock.c"
@@ -52,4 +53,16 @@
 #include "task/detach.c"
 #include "task/recover.c"
 #include "task/check.c"
+#include "wasi/current.c"
+#include "wasi/descriptors.c"
+#include "wasi/preview1_error.c"
+#include "wasi/pipe.c"
+#include "wasi/streams.c"
+#include "wasi/clocks.c"
+#include "wasi/waiting.c"
+#include "wasi/preview1_files.c"
+#include "wasi/preview1_paths.c"
+#include "wasi/preview1_poll.c"
+#include "wasi/program.c"
+#include "wasi/hosted.c"
 #include "abi.c"

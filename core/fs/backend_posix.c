@@ -350,6 +350,18 @@ static int open_again(int fd, uint32_t uses, struct plait_fs_open *open_) {
   return -PLAIT_EBADF;
 }
 
+/* The flag of an open descriptor can change. What this thread has open is shared with no other. */
+static struct file *set_append(struct file *file, int append, int *rc) {
+  if (file->append == append) return file;
+  int flags = fcntl(file->host, F_GETFL);
+  if (flags < 0 || fcntl(file->host, F_SETFL, append ? flags | O_APPEND : flags & ~O_APPEND) != 0) {
+    *rc = -errno;
+    return NULL;
+  }
+  file->append = append;
+  return file;
+}
+
 /* The file of the descriptor in this thread; NULL and the error in `rc`. */
 static struct file *file_of(int fd, uint32_t uses, int *rc) {
   struct plait__fs_place place;
@@ -359,7 +371,7 @@ static struct file *file_of(int fd, uint32_t uses, int *rc) {
   int append = (int)(plait_load(&open_->flags) & PLAIT_FS_APPEND);
   for (struct file **link = &files; *link != NULL; link = &(*link)->behind) {
     if ((*link)->fd != fd) continue;
-    if ((*link)->uses == uses && (*link)->append == append) return *link;
+    if ((*link)->uses == uses) return set_append(*link, append, rc);
     drop(link);
     break;
   }

@@ -11,6 +11,7 @@
  * - While an inode is pinned, its first extent keeps its place and length, and no extent is inserted in front of it.
  */
 #include "internal.h"
+#include "outside.h"
 
 #define GROWTH (1u << 20)
 #define HOLE_UNIT 4096u
@@ -33,6 +34,30 @@ static inline void reads_done(void) {
   atomic_thread_fence(memory_order_acquire);
 }
 #endif
+
+/* Where a read puts its bytes: `outside` is a constant at every call. */
+PLAIT_TINY void emit_bytes(int outside, plait_ref_t to, const uint8_t *from, uint32_t length) {
+#ifdef PLAIT_WASI_HOSTED
+  if (outside) {
+    plait_platform_reach(from + length - 1);
+    plait_outside_put(to, from, length);
+    return;
+  }
+#endif
+  (void)outside;
+  peek_bytes(plait_at(to), from, length);
+}
+
+PLAIT_TINY void emit_zeros(int outside, plait_ref_t to, uint32_t length) {
+#ifdef PLAIT_WASI_HOSTED
+  if (outside) {
+    plait_outside_zero(to, length);
+    return;
+  }
+#endif
+  (void)outside;
+  plait_zero(plait_at(to), length);
+}
 
 static struct plait_fs_map *map_of(struct plait_inode *inode) {
   plait_ref_t ref = plait_get(&inode->map);
@@ -69,14 +94,14 @@ uint64_t plait__fs_contents_held(struct plait_inode *inode) {
 /* ---- reading ---- */
 
 /* Copies bytes from `position` on, and zeros for holes. Stops when the sequence has changed. */
-static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to, uint32_t length) {
+PLAIT_TINY void copy_out(struct plait__fs_read *read, uint64_t position, plait_ref_t to, uint32_t length, int outside) {
   struct plait_inode *inode = read->inode;
   plait_ref_t first = plait_load(&inode->block), ref = plait_load(&inode->map);
   uint32_t first_length = plait_load(&inode->length), done = 0;
   if (!plait__fs_read_valid(read)) return;
   if (first != 0 && position < first_length) {
     done = (uint32_t)least64(length, first_length - position);
-    peek_bytes(to, plait_at(first + (uint32_t)position), done);
+    emit_bytes(outside, to, plait_at(first + (uint32_t)position), done);
   }
   if (done == length) return;
   struct plait_fs_map *map = plait_at(ref);
@@ -93,20 +118,20 @@ static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to
       if (!plait__fs_read_valid(read)) return;
       if (offset <= at) {
         uint32_t skip = (uint32_t)(at - offset), part = (uint32_t)least64(length - done, size - skip);
-        peek_bytes(to + done, plait_at(block + skip), part);
+        emit_bytes(outside, to + done, plait_at(block + skip), part);
         done += part;
         i++;
         continue;
       }
       next = least64(next, offset);
     }
-    plait_zero(to + done, (uint32_t)(next - at));
+    emit_zeros(outside, to + done, (uint32_t)(next - at));
     done += (uint32_t)(next - at);
   }
 }
 
-int64_t plait__fs_contents_read(
-    struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size) {
+PLAIT_TINY int64_t read_contents(
+    struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size, int outside) {
   struct plait__fs_read read = {.inode = node.inode};
   int64_t count;
   do {
@@ -116,11 +141,23 @@ int64_t plait__fs_contents_read(
     if (plait_load(&node.inode->generation_kind) != node.generation_kind || !plait__fs_read_valid(&read)) continue;
     *size = now;
     count = position >= now ? 0 : (int64_t)least64(length, now - position);
-    if (count > 0) copy_out(&read, position, plait_at(to), (uint32_t)count);
+    if (count > 0) copy_out(&read, position, to, (uint32_t)count, outside);
     reads_done();
   } while (plait__fs_read_retry(&read));
   return count;
 }
+
+int64_t plait__fs_contents_read(
+    struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size) {
+  return read_contents(node, position, to, length, size, 0);
+}
+
+#ifdef PLAIT_WASI_HOSTED
+int64_t plait__fs_contents_read_outside(
+    struct plait__fs_node node, uint64_t position, uint32_t to, uint32_t length, uint64_t *size) {
+  return read_contents(node, position, to, length, size, 1);
+}
+#endif
 
 /* ---- gaps and bytes, under the lock ---- */
 
@@ -522,7 +559,7 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
       plait__fs_tx_target(mine, inode);
       if (!whole) {
         struct plait__fs_read read = {.inode = inode, .sequence = plait_get(&inode->sequence)};
-        copy_out(&read, 0, plait_at(block), (uint32_t)size);
+        copy_out(&read, 0, block, (uint32_t)size, 0);
         plait__fs_stage_empty(mine, inode);
         plait__fs_tx_stage(mine, &inode->block, block);
         plait__fs_tx_stage(mine, &inode->length, plait_heap_size(block));

@@ -288,6 +288,8 @@ int plait__fs_leave(int rc);
 /* Reads at one instant. Returns the number of bytes, and the file's size in `size`. */
 int64_t plait__fs_contents_read(
     struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size);
+int64_t plait__fs_contents_read_outside(
+    struct plait__fs_node node, uint64_t position, uint32_t to, uint32_t length, uint64_t *size);
 /*
  * Writes, and locks the inode meanwhile. `open`: the descriptor whose file position moves, or null; `uses`: which
  * opening. `position`: UINT64_MAX is the end of the file, UINT64_MAX - 1 the file position.

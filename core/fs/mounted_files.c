@@ -25,7 +25,7 @@ static struct plait_fs_open *open_of(struct plait__fs_place *place) {
 }
 
 /* The flags of the opening; negative if it is another one by now. */
-static int flags_of(struct plait__fs_place *place) {
+static int opening_flags(struct plait__fs_place *place) {
   uint32_t flags = plait_load(&open_of(place)->flags);
   return plait_load(&open_of(place)->uses) == place->uses ? (int)flags : -PLAIT_EBADF;
 }
@@ -197,7 +197,7 @@ static int move_mounted_position(struct plait__fs_place *place, uint64_t from, u
 }
 
 int plait__fs_mounted_read(struct plait__fs_place *place, plait_ref_t to, uint32_t length, double position) {
-  int flags = flags_of(place);
+  int flags = opening_flags(place);
   if (flags < 0 || (flags & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return plait_backend_read(place->fd, place->uses, to, length, position);
@@ -217,7 +217,7 @@ static int append(struct plait__fs_place *place, plait_ref_t from, uint32_t leng
 }
 
 int plait__fs_mounted_write(struct plait__fs_place *place, plait_ref_t from, uint32_t length, double position) {
-  int flags = flags_of(place), count = -PLAIT_EBADF;
+  int flags = opening_flags(place), count = -PLAIT_EBADF;
   if (flags < 0 || (flags & 3) == 0) return -PLAIT_EBADF;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (flags & PLAIT_FS_APPEND) {
@@ -297,7 +297,7 @@ int plait__fs_mounted_write_file(struct plait_fs_thread *mine, struct plait__fs_
 int plait__fs_mounted_truncate(struct plait_fs_thread *mine, struct plait__fs_place *place, double size) {
   int was_open = place->fd >= 0, rc = open_once(mine, place, PLAIT_FS_RDWR, 0);
   if (rc != 0) return rc;
-  int flags = flags_of(place);
+  int flags = opening_flags(place);
   if (flags < 0) rc = flags;
   else if ((flags & 3) == 0) rc = -PLAIT_EINVAL;
   else rc = plait_backend_truncate(place->fd, place->uses, size);

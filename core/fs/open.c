@@ -2,6 +2,7 @@
  * open: opening, closing, reading and writing by descriptor; watchers of changes.
  */
 #include "internal.h"
+#include "outside.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* bytes, as in Linux */
 #define RACES 40
@@ -272,23 +273,40 @@ static int move_position(
   return rc;
 }
 
-int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, double position) {
+/* Reads a mounted file. Memory outside is reached through the scratch block: a backend's step does not know it. */
+static int read_mounted(int fd, uint32_t wanted, uint32_t to, uint32_t length, double position, int outside) {
+  struct plait__fs_place place;
+  int rc = plait__fs_find_mounted(fd, wanted, &place);
+  if (!PLAIT__FS_IS_IN_MOUNT(rc)) return rc;
+#ifdef PLAIT_WASI_HOSTED
+  if (outside) {
+    plait_ref_t scratch = plait_get(&plait__fs_mine()->scratch);
+    rc = plait__fs_mounted_read(&place, scratch, length < PLAIT_FS_SCRATCH ? length : PLAIT_FS_SCRATCH, position);
+    if (rc > 0) plait_outside_put(to, plait_at(scratch), (uint32_t)rc);
+    return rc;
+  }
+#endif
+  (void)outside;
+  return plait__fs_mounted_read(&place, to, length, position);
+}
+
+/* How a read gets the bytes: plait__fs_contents_read(), or the same to memory outside. `outside` is a constant. */
+typedef int64_t (*contents_reader)(struct plait__fs_node, uint64_t, uint32_t, uint32_t, uint64_t *);
+
+PLAIT_TINY int read_opening(
+    int fd, uint32_t wanted, uint32_t to, uint32_t length, double position, contents_reader read, int outside) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, wanted, &node);
   uint64_t size;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
-  if (open == NULL) {
-    struct plait__fs_place place;
-    int rc = plait__fs_find_mounted(fd, wanted, &place);
-    return PLAIT__FS_IS_IN_MOUNT(rc) ? plait__fs_mounted_read(&place, to, length, position) : rc;
-  }
+  if (open == NULL) return read_mounted(fd, wanted, to, length, position, outside);
   uint32_t uses = wanted != 0 ? wanted : plait_load(&open->uses), mode = plait_load(&open->flags) & 3;
   if (mode == PLAIT_FS_WRONLY || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's mode */
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
-  if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
+  if (position >= 0) return (int)read(node, (uint64_t)position, to, length, &size);
   for (uint64_t at; get_position(open, uses, &at);) {
-    int64_t count = plait__fs_contents_read(node, at, to, length, &size);
+    int64_t count = read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
     /* Of two concurrent reads from one descriptor, each returns different bytes. */
     int moved = move_position(open, node, uses, at, at + (uint64_t)count);
@@ -296,6 +314,16 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   }
   return -PLAIT_EBADF;
 }
+
+int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, double position) {
+  return read_opening(fd, wanted, to, length, position, plait__fs_contents_read, 0);
+}
+
+#ifdef PLAIT_WASI_HOSTED
+int plait_fs_read_outside(int fd, uint32_t wanted, uint32_t to, uint32_t length, double position) {
+  return read_opening(fd, wanted, to, length, position, plait__fs_contents_read_outside, 1);
+}
+#endif
 
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
   return plait_fs_read_as(fd, 0, to, length, position);

@@ -4,7 +4,7 @@
 CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
-PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads test_wasi test_wasi_table \
+PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads test_wasi test_wasi_table test_program \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_crash_points_task test_crash_points_heap test_crash_points_fs \
 	test_interleavings_heap test_interleavings_fs test_interleavings_task test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
@@ -23,7 +23,11 @@ $(BUILD)/native/$(1)/%.o: %.c core/test/native.mk
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$(DEPENDENCIES) -c $$< -o $$@
 
 # A program's host is who links core/wasi: here its test.
-$(BUILD)/native/$(1)/test_wasi: $(patsubst %.c,$(BUILD)/native/$(1)/%.o,$(wildcard core/wasi/*.c))
+$(BUILD)/native/$(1)/test_wasi: $(patsubst %,$(BUILD)/native/$(1)/core/wasi/%.o,descriptors preview1_error preview1_files preview1_paths preview1_poll)
+
+# The whole core in one translation unit, as in the Wasm module.
+$(BUILD)/native/$(1)/test_program: $(BUILD)/native/$(1)/core/test/test_program.o $(BUILD)/native/$(1)/core/fs/backend_posix.o
+	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
 
 $(BUILD)/native/$(1)/test_wasi_table: $(BUILD)/native/$(1)/core/wasi/descriptors.o
 
@@ -45,7 +49,7 @@ native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see the accesses of another process.
-native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap_threads $(BUILD)/native/tsan/test_fs_threads \
+native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap_threads $(BUILD)/native/tsan/test_fs_threads $(BUILD)/native/tsan/test_program \
 	$(BUILD)/native/tsan/test_task_threads $(BUILD)/native/tsan/test_message
 	@$(call native_run,$^,PLAIT_SCALE=20)
 

@@ -1,16 +1,71 @@
 /*
  * guest: how the calls of preview1 reach the program's memory and its host.
  *
- * Here the program's memory is the core's own: Plait is linked into the program, or a native test plays both parts. So
- * an address of the program is a reference, and a copy is a load or a store. Whoever links the core defines the
- * functions of the host.
+ * Linked: Plait is part of the program, or a native test plays both parts, and the program's memory is the core's own.
+ * So an address of the program is a reference, and a copy is a load or a store.
+ *
+ * Hosted (PLAIT_WASI_HOSTED): the program is a module of its own, with a memory of its own. In wasm32 the functions
+ * that reach it are imports, the bridge: one instance of the core serves one thread of a program, and is given the
+ * bridge to that program's memory. Every address that a program passes is checked here, before the bridge uses it.
+ *
+ * Invariant: the imports of a hosted core never throw, because an exception through C would leave its stack behind.
+ *
+ * Whoever links the core defines the functions of the host.
  */
 #ifndef PLAIT_WASI_GUEST_H
 #define PLAIT_WASI_GUEST_H
 
 #include "wasi.h"
+#include "../fs/outside.h"
 
 typedef uint32_t plait_guest_t; /* an address in the program's memory */
+
+#ifdef PLAIT_WASI_HOSTED
+
+/* The bridge, with the two functions of outside.h. What is read or written lies in the program's memory, but for `to`. */
+PLAIT_GUEST(pages) uint32_t plait_guest_pages(void);     /* as this thread has observed */
+PLAIT_GUEST(observe) uint32_t plait_guest_observe(void); /* the same, after asking the engine: see platform.h */
+PLAIT_GUEST(load) uint32_t plait_guest_load(plait_guest_t at);
+PLAIT_GUEST(store) void plait_guest_store(plait_guest_t at, uint32_t value);
+PLAIT_GUEST(store64) void plait_guest_store64(plait_guest_t at, uint64_t value);
+PLAIT_GUEST(get) void plait_guest_get(void *to, plait_guest_t at, uint32_t length);
+
+/* Whether `length` bytes at the address lie in the program's memory. Another thread may have made it larger just now. */
+static inline int guest_reaches(plait_guest_t at, uint64_t length) {
+  uint64_t end = at + length;
+  return end <= (uint64_t)plait_guest_pages() * PLAIT_PAGE_SIZE ||
+      end <= (uint64_t)plait_guest_observe() * PLAIT_PAGE_SIZE;
+}
+static inline uint32_t guest_load(plait_guest_t at) {
+  return plait_guest_load(at);
+}
+static inline uint64_t guest_load64(plait_guest_t at) {
+  return plait_guest_load(at) | (uint64_t)plait_guest_load(at + 4) << 32;
+}
+static inline void guest_store(plait_guest_t at, uint32_t value) {
+  plait_guest_store(at, value);
+}
+static inline void guest_store64(plait_guest_t at, uint64_t value) {
+  plait_guest_store64(at, value);
+}
+static inline void guest_get(void *to, plait_guest_t at, uint32_t length) {
+  if (length == 0) return;
+  plait_platform_reach((uint8_t *)to + length - 1);
+  plait_guest_get(to, at, length);
+}
+static inline void guest_put(plait_guest_t at, const void *from, uint32_t length) {
+  if (length == 0) return;
+  plait_platform_reach((const uint8_t *)from + length - 1);
+  plait_outside_put(at, from, length);
+}
+
+/* As plait_fs_read_as() and plait_fs_write_as(), with the bytes in the program's memory. */
+static inline int guest_read(int fd, uint32_t uses, plait_guest_t to, uint32_t length, double position) {
+  return plait_fs_read_outside(fd, uses, to, length, position);
+}
+int guest_write(int fd, uint32_t uses, plait_guest_t from, uint32_t length, double position, double now);
+
+#else
 
 /*
  * Whether `length` bytes at the address lie in the program's memory. A linked program's own pointers are not checked:
@@ -50,6 +105,8 @@ static inline int guest_read(int fd, uint32_t uses, plait_guest_t to, uint32_t l
 static inline int guest_write(int fd, uint32_t uses, plait_guest_t from, uint32_t length, double position, double now) {
   return plait_fs_write_as(fd, uses, from, length, position, now);
 }
+
+#endif
 
 /* Milliseconds since 1970. */
 double plait_wasi_now(void);

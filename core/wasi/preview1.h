@@ -2,12 +2,21 @@
  * preview1: WASI's first ABI, wasi_snapshot_preview1 (github.com/WebAssembly/WASI, tag snapshot-01, docs.md). The
  * functions are named and called as there; addresses are in the program's memory. Each returns an error of preview1.
  *
- * The clocks, random numbers, arguments, environment and the end of the program are the host's.
+ * In a linked program the clocks, random numbers, arguments, environment and its end are the host's.
  */
 #ifndef PLAIT_WASI_PREVIEW1_H
 #define PLAIT_WASI_PREVIEW1_H
 
 #include "guest.h"
+
+/* Every call starts with this. After plait_program_leave() calls have no effect: their program may be gone. */
+#ifdef PLAIT_WASI_HOSTED
+int plait_wasi_is_over(void);
+#define PREVIEW1_ENTER \
+  if (plait_wasi_is_over()) return PREVIEW1_EBADF
+#else
+#define PREVIEW1_ENTER (void)0
+#endif
 
 /* `errno`. Columns: the core's name, preview1's number. */
 #define PLAIT_PREVIEW1_ERRNO_MAP(XX) \
@@ -96,12 +105,20 @@ enum {
 #define RIGHTS_DIRECTORY                                                                                              \
   (RIGHTS_ANY | RIGHTS_PATHS | RIGHT(RIGHT_FD_DATASYNC) | RIGHT(RIGHT_FD_SYNC) | RIGHT(RIGHT_FD_FILESTAT_SET_TIMES) | \
       RIGHT(RIGHT_PATH_SYMLINK) | RIGHT(RIGHT_PATH_REMOVE_DIRECTORY) | RIGHT(RIGHT_PATH_UNLINK_FILE))
+/* What changes a file, a directory or its attributes. */
+#define RIGHTS_CHANGING                                                                                               \
+  (RIGHT(RIGHT_FD_WRITE) | RIGHT(RIGHT_FD_ALLOCATE) | RIGHT(RIGHT_PATH_CREATE_DIRECTORY) |                            \
+      RIGHT(RIGHT_PATH_CREATE_FILE) | RIGHT(RIGHT_PATH_LINK_SOURCE) | RIGHT(RIGHT_PATH_LINK_TARGET) |                 \
+      RIGHT(RIGHT_PATH_RENAME_SOURCE) | RIGHT(RIGHT_PATH_RENAME_TARGET) | RIGHT(RIGHT_PATH_FILESTAT_SET_SIZE) |       \
+      RIGHT(RIGHT_PATH_FILESTAT_SET_TIMES) | RIGHT(RIGHT_FD_FILESTAT_SET_SIZE) | RIGHT(RIGHT_FD_FILESTAT_SET_TIMES) | \
+      RIGHT(RIGHT_PATH_SYMLINK) | RIGHT(RIGHT_PATH_REMOVE_DIRECTORY) | RIGHT(RIGHT_PATH_UNLINK_FILE))
 
 enum { FDFLAG_APPEND = 1, FDFLAG_DSYNC = 2, FDFLAG_NONBLOCK = 4, FDFLAG_RSYNC = 8, FDFLAG_SYNC = 16, FDFLAGS = 31 };
 enum { OFLAG_CREAT = 1, OFLAG_DIRECTORY = 2, OFLAG_EXCL = 4, OFLAG_TRUNC = 8, OFLAGS = 15 };
 enum { FSTFLAG_ATIM = 1, FSTFLAG_ATIM_NOW = 2, FSTFLAG_MTIM = 4, FSTFLAG_MTIM_NOW = 8, FSTFLAGS = 15 };
 enum { LOOKUP_FOLLOW = 1 };
 enum { FILETYPE_UNKNOWN = 0, FILETYPE_CHARACTERS = 2, FILETYPE_DIRECTORY = 3, FILETYPE_FILE = 4, FILETYPE_SYMLINK = 7 };
+enum { PREVIEW1_TAG_CLOCK = 0, PREVIEW1_TAG_READ = 1, PREVIEW1_TAG_WRITE = 2 }; /* `eventtype` */
 #define FDSTAT_SIZE 24u
 #define FILESTAT_SIZE 64u
 #define DIRENT_SIZE 24u
@@ -130,6 +147,15 @@ uint32_t plait_preview1_find(uint32_t fd, uint64_t rights, struct plait_wasi_des
  * root's parent is the root, and so is that of a directory which paths cannot leave. -PLAIT_ENOENT: it was removed.
  */
 int plait_preview1_stat_dots(const struct plait_wasi_descriptor *found, int is_parent);
+
+/* Gives a program the host's streams as its first three numbers. 0, or the error of plait_wasi_add(). */
+int plait_preview1_add_streams(void);
+
+/*
+ * Preopens a directory (a descriptor of fs) as the name, whose block moves to the table. Returns its number, or the
+ * error of plait_wasi_add(): then both are still the caller's. `is_read_only`: without the rights to change anything.
+ */
+int plait_preview1_preopen(int directory, plait_ref_t name, uint32_t length, int is_read_only);
 
 /* Gives a program its first numbers: the host's streams, and `directory` (a descriptor of fs) under the name. */
 int plait_preview1_start(int directory, const char *name);
@@ -174,5 +200,25 @@ uint32_t plait_preview1_path_symlink(
     plait_guest_t text, uint32_t text_length, uint32_t fd, plait_guest_t path, uint32_t length);
 uint32_t plait_preview1_path_unlink_file(uint32_t fd, plait_guest_t path, uint32_t length);
 uint32_t plait_preview1_poll_oneoff(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events);
+
+#ifdef PLAIT_WASI_HOSTED
+uint32_t plait_preview1_args_get(plait_guest_t table, plait_guest_t to);
+uint32_t plait_preview1_args_sizes_get(plait_guest_t count, plait_guest_t bytes);
+uint32_t plait_preview1_clock_res_get(uint32_t id, plait_guest_t to);
+uint32_t plait_preview1_clock_time_get(uint32_t id, uint64_t precision, plait_guest_t to);
+uint32_t plait_preview1_environ_get(plait_guest_t table, plait_guest_t to);
+uint32_t plait_preview1_environ_sizes_get(plait_guest_t count, plait_guest_t bytes);
+void plait_preview1_proc_exit(uint32_t status);
+uint32_t plait_preview1_proc_raise(uint32_t signal);
+uint32_t plait_preview1_random_get(plait_guest_t to, uint32_t length);
+uint32_t plait_preview1_sched_yield(void);
+uint32_t plait_preview1_sock_accept(uint32_t fd, uint32_t flags, plait_guest_t to);
+uint32_t plait_preview1_sock_recv(
+    uint32_t fd, plait_guest_t iovs, uint32_t count, uint32_t flags, plait_guest_t read, plait_guest_t out_flags);
+uint32_t plait_preview1_sock_send(
+    uint32_t fd, plait_guest_t iovs, uint32_t count, uint32_t flags, plait_guest_t written);
+uint32_t plait_preview1_sock_shutdown(uint32_t fd, uint32_t how);
+int plait_preview1_thread_spawn(uint32_t argument); /* wasi-threads: an id from 1 on, or a negative error */
+#endif
 
 #endif

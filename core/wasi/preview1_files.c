@@ -10,18 +10,6 @@
 #define LARGEST_COUNT 0x7ffff000u   /* bytes that one call reads or writes, as in Linux */
 #define FIRST_NAMES 2u              /* cookies 0 and 1 are those of . and .. */
 
-static const uint8_t error_numbers[] = {
-#define XX(name, number) [PLAIT_##name] = number,
-    PLAIT_PREVIEW1_ERRNO_MAP(XX)
-#undef XX
-};
-
-uint32_t plait_preview1_error(int rc) {
-  if (rc >= 0) return 0;
-  uint32_t number = (uint32_t)-rc < sizeof error_numbers ? error_numbers[-rc] : 0;
-  return number != 0 ? number : PREVIEW1_EIO;
-}
-
 uint32_t plait_preview1_filetype(uint32_t kind) {
   switch (kind) {
     case PLAIT_FS_FILE: return FILETYPE_FILE;
@@ -65,12 +53,7 @@ uint32_t plait_preview1_find(uint32_t fd, uint64_t rights, struct plait_wasi_des
   return (found->rights & rights) == rights ? 0 : PREVIEW1_ENOTCAPABLE;
 }
 
-int plait_preview1_start(int directory, const char *name) {
-  uint32_t length = 0;
-  while (name[length] != 0) length++;
-  plait_ref_t block = plait_heap_alloc(length); /* first: a caller that tries again finds no numbers taken */
-  if (block == 0) return -PLAIT_ENOMEM;
-  for (uint32_t i = 0; i < length; i++) ((uint8_t *)plait_at(block))[i] = (uint8_t)name[i];
+int plait_preview1_add_streams(void) {
   int rc = 0;
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS && rc >= 0; i++) {
     uint64_t right = i == 0 ? RIGHT(RIGHT_FD_READ) : RIGHT(RIGHT_FD_WRITE);
@@ -78,12 +61,27 @@ int plait_preview1_start(int directory, const char *name) {
         .fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_ANY | right};
     rc = plait_wasi_add(&stream, i, 0, 0);
   }
+  return rc < 0 ? rc : 0;
+}
+
+int plait_preview1_preopen(int directory, plait_ref_t name, uint32_t length, int is_read_only) {
+  uint64_t without = is_read_only ? RIGHTS_CHANGING : 0;
   struct plait_wasi_descriptor opened = {.fd = directory,
       .uses = plait_fs_uses(directory),
       .kind = PLAIT_WASI_DIRECTORY,
-      .rights = RIGHTS_DIRECTORY,
-      .inheriting = RIGHTS_DIRECTORY | RIGHTS_FILE};
-  if (rc >= 0) rc = plait_wasi_add(&opened, PLAIT_WASI_STREAMS, block, length);
+      .rights = RIGHTS_DIRECTORY & ~without,
+      .inheriting = (RIGHTS_DIRECTORY | RIGHTS_FILE) & ~without};
+  return plait_wasi_add(&opened, PLAIT_WASI_STREAMS, name, length);
+}
+
+int plait_preview1_start(int directory, const char *name) {
+  uint32_t length = 0;
+  while (name[length] != 0) length++;
+  plait_ref_t block = plait_heap_alloc(length); /* first: a caller that tries again finds no numbers taken */
+  if (block == 0) return -PLAIT_ENOMEM;
+  for (uint32_t i = 0; i < length; i++) ((uint8_t *)plait_at(block))[i] = (uint8_t)name[i];
+  int rc = plait_preview1_add_streams();
+  if (rc == 0) rc = plait_preview1_preopen(directory, block, length, 0);
   if (rc < 0) plait_heap_free(block);
   return rc < 0 ? rc : 0;
 }
@@ -108,17 +106,20 @@ static uint32_t find_file(uint32_t fd, uint64_t rights, struct plait_wasi_descri
 
 /* ---- the descriptor itself ---- */
 
-uint32_t plait_preview1_fd_close(uint32_t fd) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_close(uint32_t fd) {
+  PREVIEW1_ENTER;
   if (plait_wasi_enter() == NULL) return PREVIEW1_ENOMEM;
   return plait_preview1_error(plait_wasi_close(fd));
 }
 
-uint32_t plait_preview1_fd_renumber(uint32_t from, uint32_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_renumber(uint32_t from, uint32_t to) {
+  PREVIEW1_ENTER;
   if (plait_wasi_enter() == NULL) return PREVIEW1_ENOMEM;
   return plait_preview1_error(plait_wasi_renumber(from, to, 1));
 }
 
-uint32_t plait_preview1_fd_fdstat_get(uint32_t fd, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_fdstat_get(uint32_t fd, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   if (!guest_reaches(to, FDSTAT_SIZE)) return PREVIEW1_FAULT;
   uint32_t error = plait_preview1_find(fd, 0, &found), type = FILETYPE_DIRECTORY, flags = found.flags;
@@ -138,7 +139,8 @@ uint32_t plait_preview1_fd_fdstat_get(uint32_t fd, plait_guest_t to) {
   return 0;
 }
 
-uint32_t plait_preview1_fd_fdstat_set_flags(uint32_t fd, uint32_t flags) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_fdstat_set_flags(uint32_t fd, uint32_t flags) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, RIGHT(RIGHT_FD_FDSTAT_SET_FLAGS), &found);
   if (error != 0) return error;
@@ -153,7 +155,8 @@ uint32_t plait_preview1_fd_fdstat_set_flags(uint32_t fd, uint32_t flags) {
   return plait_preview1_error(plait_wasi_set_flags(fd, (found.flags & kept) | (flags & FDFLAG_NONBLOCK)));
 }
 
-uint32_t plait_preview1_fd_fdstat_set_rights(uint32_t fd, uint64_t base, uint64_t inheriting) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_fdstat_set_rights(uint32_t fd, uint64_t base, uint64_t inheriting) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, base, &found);
   if (error != 0) return error;
@@ -161,7 +164,8 @@ uint32_t plait_preview1_fd_fdstat_set_rights(uint32_t fd, uint64_t base, uint64_
   return plait_preview1_error(plait_wasi_set_rights(fd, base, inheriting));
 }
 
-uint32_t plait_preview1_fd_prestat_get(uint32_t fd, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_prestat_get(uint32_t fd, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (!guest_reaches(to, 8)) return PREVIEW1_FAULT;
@@ -173,7 +177,8 @@ uint32_t plait_preview1_fd_prestat_get(uint32_t fd, plait_guest_t to) {
   return 0;
 }
 
-uint32_t plait_preview1_fd_prestat_dir_name(uint32_t fd, plait_guest_t to, uint32_t size) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_prestat_dir_name(uint32_t fd, plait_guest_t to, uint32_t size) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0) return error;
@@ -188,7 +193,8 @@ uint32_t plait_preview1_fd_prestat_dir_name(uint32_t fd, plait_guest_t to, uint3
 
 /* ---- attributes ---- */
 
-uint32_t plait_preview1_fd_filestat_get(uint32_t fd, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_filestat_get(uint32_t fd, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   if (!guest_reaches(to, FILESTAT_SIZE)) return PREVIEW1_FAULT;
   uint32_t error = plait_preview1_find(fd, RIGHT(RIGHT_FD_FILESTAT_GET), &found);
@@ -204,7 +210,8 @@ uint32_t plait_preview1_fd_filestat_get(uint32_t fd, plait_guest_t to) {
   return plait_preview1_error(rc);
 }
 
-uint32_t plait_preview1_fd_filestat_set_size(uint32_t fd, uint64_t size) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_filestat_set_size(uint32_t fd, uint64_t size) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = find_file(fd, RIGHT(RIGHT_FD_FILESTAT_SET_SIZE), &found);
   /* To POSIX, a descriptor that is open for something else is an invalid argument. */
@@ -216,7 +223,9 @@ uint32_t plait_preview1_fd_filestat_set_size(uint32_t fd, uint64_t size) {
   return plait_preview1_error(plait_fs_truncate_at(&at, (double)size, plait_wasi_now()));
 }
 
-uint32_t plait_preview1_fd_filestat_set_times(uint32_t fd, uint64_t atime, uint64_t mtime, uint32_t flags) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_filestat_set_times(
+    uint32_t fd, uint64_t atime, uint64_t mtime, uint32_t flags) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, RIGHT(RIGHT_FD_FILESTAT_SET_TIMES), &found);
   if (error != 0) return error;
@@ -225,7 +234,8 @@ uint32_t plait_preview1_fd_filestat_set_times(uint32_t fd, uint64_t atime, uint6
   return plait_preview1_set_times(&at, 1, atime, mtime, flags);
 }
 
-uint32_t plait_preview1_fd_advise(uint32_t fd, uint64_t offset, uint64_t length, uint32_t advice) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_advise(uint32_t fd, uint64_t offset, uint64_t length, uint32_t advice) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = find_file(fd, 0, &found);
   if (error != 0) return error;
@@ -233,7 +243,8 @@ uint32_t plait_preview1_fd_advise(uint32_t fd, uint64_t offset, uint64_t length,
 }
 
 /* Makes the file longer, without a write: its new bytes are zeros that take no memory yet. */
-uint32_t plait_preview1_fd_allocate(uint32_t fd, uint64_t offset, uint64_t length) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_allocate(uint32_t fd, uint64_t offset, uint64_t length) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = find_file(fd, 0, &found);
   if (error != 0) return error;
@@ -245,12 +256,14 @@ uint32_t plait_preview1_fd_allocate(uint32_t fd, uint64_t offset, uint64_t lengt
 }
 
 /* Files are in memory: there is nothing to wait for. */
-uint32_t plait_preview1_fd_sync(uint32_t fd) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_sync(uint32_t fd) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   return plait_preview1_find(fd, 0, &found);
 }
 
-uint32_t plait_preview1_fd_datasync(uint32_t fd) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_datasync(uint32_t fd) {
+  PREVIEW1_ENTER;
   return plait_preview1_fd_sync(fd);
 }
 
@@ -336,7 +349,8 @@ static uint32_t write_file(const struct plait_wasi_descriptor *found, plait_gues
   return 0;
 }
 
-uint32_t plait_preview1_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0 || (error = may_access(&found, RIGHT_FD_READ, 0)) != 0) return error;
@@ -345,7 +359,9 @@ uint32_t plait_preview1_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count,
                                          : read_file(&found, iovs, count, -1, read);
 }
 
-uint32_t plait_preview1_fd_pread(uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_pread(
+    uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0 || (error = may_access(&found, RIGHT_FD_READ, 1)) != 0) return error;
@@ -354,7 +370,8 @@ uint32_t plait_preview1_fd_pread(uint32_t fd, plait_guest_t iovs, uint32_t count
   return read_file(&found, iovs, count, (double)offset, read);
 }
 
-uint32_t plait_preview1_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0 || (error = may_access(&found, RIGHT_FD_WRITE, 0)) != 0) return error;
@@ -363,8 +380,9 @@ uint32_t plait_preview1_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count
                                          : write_file(&found, iovs, count, -1, written);
 }
 
-uint32_t plait_preview1_fd_pwrite(
+PLAIT_EXPORT uint32_t plait_preview1_fd_pwrite(
     uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t written) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0 || (error = may_access(&found, RIGHT_FD_WRITE, 1)) != 0) return error;
@@ -374,7 +392,8 @@ uint32_t plait_preview1_fd_pwrite(
   return write_file(&found, iovs, count, (double)offset, written);
 }
 
-uint32_t plait_preview1_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   uint32_t error = find_file(fd, 0, &found);
   if (error != 0) return error;
@@ -389,7 +408,8 @@ uint32_t plait_preview1_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, p
   return 0;
 }
 
-uint32_t plait_preview1_fd_tell(uint32_t fd, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_fd_tell(uint32_t fd, plait_guest_t to) {
+  PREVIEW1_ENTER;
   return plait_preview1_fd_seek(fd, 0, 1, to);
 }
 
@@ -410,8 +430,9 @@ int plait_preview1_stat_dots(const struct plait_wasi_descriptor *found, int is_p
  * Puts directory entries into the buffer until it is full; the last one may be cut. A cookie is that of the core plus
  * two, because . and .. come first.
  */
-uint32_t plait_preview1_fd_readdir(
+PLAIT_EXPORT uint32_t plait_preview1_fd_readdir(
     uint32_t fd, plait_guest_t to, uint32_t length, uint64_t cookie, plait_guest_t used) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   if (!guest_reaches(to, length) || !guest_reaches(used, 4)) return PREVIEW1_FAULT;
   uint32_t error = plait_preview1_find(fd, 0, &found), done = 0;

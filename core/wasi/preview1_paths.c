@@ -3,6 +3,8 @@
  */
 #include "preview1.h"
 
+PLAIT_COLD_BEGIN
+
 /* Lets the program's path start at a directory that has the rights. `second`: which of the thread's two paths. */
 static uint32_t place(uint32_t fd, uint64_t rights, plait_guest_t path, uint32_t length, uint32_t second,
     struct plait_wasi_descriptor *found, struct plait_fs_at *at) {
@@ -24,15 +26,17 @@ static uint32_t place(uint32_t fd, uint64_t rights, plait_guest_t path, uint32_t
   return plait_preview1_error(plait_fs_start_at(at, found->fd, found->uses));
 }
 
-uint32_t plait_preview1_path_create_directory(uint32_t fd, plait_guest_t path, uint32_t length) {
+PLAIT_EXPORT uint32_t plait_preview1_path_create_directory(uint32_t fd, plait_guest_t path, uint32_t length) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_CREATE_DIRECTORY), path, length, 0, &found, &at);
   return error != 0 ? error : plait_preview1_error(plait_fs_mkdir_at(&at, 0777, plait_wasi_now()));
 }
 
-uint32_t plait_preview1_path_filestat_get(
+PLAIT_EXPORT uint32_t plait_preview1_path_filestat_get(
     uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   if (!guest_reaches(to, FILESTAT_SIZE)) return PREVIEW1_FAULT;
@@ -43,16 +47,18 @@ uint32_t plait_preview1_path_filestat_get(
   return plait_preview1_error(rc);
 }
 
-uint32_t plait_preview1_path_filestat_set_times(
+PLAIT_EXPORT uint32_t plait_preview1_path_filestat_set_times(
     uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint64_t atime, uint64_t mtime, uint32_t flags) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_FILESTAT_SET_TIMES), path, length, 0, &found, &at);
   return error != 0 ? error : plait_preview1_set_times(&at, lookup & LOOKUP_FOLLOW, atime, mtime, flags);
 }
 
-uint32_t plait_preview1_path_link(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint32_t new_fd,
-    plait_guest_t new_path, uint32_t new_length) {
+PLAIT_EXPORT uint32_t plait_preview1_path_link(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length,
+    uint32_t new_fd, plait_guest_t new_path, uint32_t new_length) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at from, to;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_LINK_SOURCE), path, length, 0, &found, &from);
@@ -93,8 +99,9 @@ static uint32_t number_opening(int fd, uint64_t base, uint64_t inheriting, uint3
   return 0;
 }
 
-uint32_t plait_preview1_path_open(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint32_t oflags,
-    uint64_t base, uint64_t inheriting, uint32_t fdflags, plait_guest_t to) {
+PLAIT_EXPORT uint32_t plait_preview1_path_open(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length,
+    uint32_t oflags, uint64_t base, uint64_t inheriting, uint32_t fdflags, plait_guest_t to) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   if (!guest_reaches(to, 4)) return PREVIEW1_FAULT;
@@ -110,8 +117,9 @@ uint32_t plait_preview1_path_open(uint32_t fd, uint32_t lookup, plait_guest_t pa
   return number_opening(opened, base, inheriting & found.inheriting, fdflags, to);
 }
 
-uint32_t plait_preview1_path_readlink(
+PLAIT_EXPORT uint32_t plait_preview1_path_readlink(
     uint32_t fd, plait_guest_t path, uint32_t length, plait_guest_t to, uint32_t size, plait_guest_t used) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   if (!guest_reaches(to, size) || !guest_reaches(used, 4)) return PREVIEW1_FAULT;
@@ -134,16 +142,19 @@ static uint32_t remove_path(uint32_t fd, uint32_t right, plait_guest_t path, uin
   return error != 0 ? error : plait_preview1_error(plait_fs_remove_at(&at, is_rmdir, plait_wasi_now()));
 }
 
-uint32_t plait_preview1_path_remove_directory(uint32_t fd, plait_guest_t path, uint32_t length) {
+PLAIT_EXPORT uint32_t plait_preview1_path_remove_directory(uint32_t fd, plait_guest_t path, uint32_t length) {
+  PREVIEW1_ENTER;
   return remove_path(fd, RIGHT_PATH_REMOVE_DIRECTORY, path, length, 1);
 }
 
-uint32_t plait_preview1_path_unlink_file(uint32_t fd, plait_guest_t path, uint32_t length) {
+PLAIT_EXPORT uint32_t plait_preview1_path_unlink_file(uint32_t fd, plait_guest_t path, uint32_t length) {
+  PREVIEW1_ENTER;
   return remove_path(fd, RIGHT_PATH_UNLINK_FILE, path, length, 0);
 }
 
-uint32_t plait_preview1_path_rename(
+PLAIT_EXPORT uint32_t plait_preview1_path_rename(
     uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd, plait_guest_t new_path, uint32_t new_length) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at from, to;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_RENAME_SOURCE), path, length, 0, &found, &from);
@@ -151,8 +162,9 @@ uint32_t plait_preview1_path_rename(
   return error != 0 ? error : plait_preview1_error(plait_fs_rename_at(&from, &to, plait_wasi_now()));
 }
 
-uint32_t plait_preview1_path_symlink(
+PLAIT_EXPORT uint32_t plait_preview1_path_symlink(
     plait_guest_t text, uint32_t text_length, uint32_t fd, plait_guest_t path, uint32_t length) {
+  PREVIEW1_ENTER;
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_SYMLINK), path, length, 1, &found, &at);
@@ -166,3 +178,5 @@ uint32_t plait_preview1_path_symlink(
   if (at.beneath && text_length != 0 && first[0] == '/') return PREVIEW1_ENOTCAPABLE;
   return plait_preview1_error(plait_fs_symlink_at(text_length, &at, plait_wasi_now()));
 }
+
+PLAIT_COLD_END

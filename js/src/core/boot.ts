@@ -20,6 +20,7 @@ import {
   SlotState,
 } from './layout.generated.ts';
 import { noteSpace } from './memory.ts';
+import { NO_PROGRAM, type ProgramImports } from './program-imports.ts';
 import { type Backends, type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
@@ -67,12 +68,17 @@ function stepsOf(module: WebAssembly.Module, backends: Backends): Record<string,
   );
 }
 
-function instantiate(handle: SpaceHandle): Instance {
+function instantiate(handle: SpaceHandle, program: ProgramImports = NO_PROGRAM): Instance {
   const module = handle.module as WebAssembly.Module;
   const backends: Backends = { steps: undefined };
   const memory = handle.memory as unknown as WebAssembly.Memory;
   try {
-    const { exports } = new WebAssembly.Instance(module, { env: { memory }, backend: stepsOf(module, backends) });
+    const imports = {
+      env: { memory },
+      backend: stepsOf(module, backends),
+      ...program,
+    } as unknown as WebAssembly.Imports;
+    const { exports } = new WebAssembly.Instance(module, imports);
     return { core: exports as unknown as Core, backends };
   } catch (cause) {
     throw wasmRefused(cause);
@@ -145,11 +151,19 @@ export function recoverStartedBy(space: Space, hostId: number): void {
 
 /** Marks a thread as exited, so that no thread waits for its locks. pre: the caller then recovers it. */
 export function noteExit(space: Space, hostId: number): void {
-  for (const thread of threadsOfHost(space, hostId)) {
-    const generation = thread & ~255;
-    const generationState = (slotOf(space, thread) + Slot.generationState) >>> 2;
-    Atomics.compareExchange(space.i32, generationState, generation | SlotState.LIVE, generation | SlotState.EXITED);
-  }
+  for (const thread of threadsOfHost(space, hostId)) noteExitOf(space, thread);
+}
+
+function noteExitOf(space: Space, thread: number): void {
+  const generation = thread & ~255;
+  const generationState = (slotOf(space, thread) + Slot.generationState) >>> 2;
+  Atomics.compareExchange(space.i32, generationState, generation | SlotState.LIVE, generation | SlotState.EXITED);
+}
+
+/** Ends the use of a slot by its id, and recovers it. pre: nothing runs on it any more. */
+export function endThread(space: Space, thread: number): void {
+  noteExitOf(space, thread);
+  recoverThread(space, thread);
 }
 
 /**
@@ -234,13 +248,26 @@ export function openSpace(options: SpaceOptions = {}): Space {
  * @throws {PlaitError} ERR_PLAIT_VERSION_MISMATCH, ERR_PLAIT_TOO_MANY_THREADS, ERR_PLAIT_OUT_OF_MEMORY
  */
 export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0): Space {
+  mustMatch(handle);
+  return enter(handle, instantiate(handle), role, pool);
+}
+
+/**
+ * The same for a thread of a WASI program: with an instance of the core of its own, which has these imports, on a slot
+ * of its own. A thread may be attached in the ordinary way, too.
+ */
+export function attachProgram(handle: SpaceHandle, imports: ProgramImports): Space {
+  mustMatch(handle);
+  return enter(handle, instantiate(handle, imports), Role.other);
+}
+
+function mustMatch(handle: SpaceHandle): void {
   if (handle.layoutVersion !== LAYOUT_VERSION) {
     throw new PlaitError(
       'ERR_PLAIT_VERSION_MISMATCH',
       `the space has layout ${handle.layoutVersion}, this copy of Plait needs ${LAYOUT_VERSION}: install one version`,
     );
   }
-  return enter(handle, instantiate(handle), role, pool);
 }
 
 /**

@@ -985,6 +985,99 @@ export const TaskRoot = {
   pools: 0,
 } as const;
 
+/** `struct plait_pipe` of core/wasi/pipe.h. */
+export const Pipe = {
+  BYTES: 48,
+  /** held while bytes are taken */
+  reading: 0,
+  /** held while bytes are added */
+  writing: 8,
+  /** bytes ever read (wraps) */
+  read: 16,
+  /** bytes ever written (wraps) */
+  written: 20,
+  /** 1: no bytes follow */
+  ended: 24,
+  /** 1: nobody reads any more */
+  broken: 28,
+  /** changes when there is something to read, or the end */
+  readable: 32,
+  /** changes when there is room, or no reader */
+  writable: 36,
+  /** 1: a reader has found it empty; the host reads its own source only then */
+  wanted: 40,
+  /** zero; pads to 8 bytes */
+  unused: 44,
+} as const;
+
+/** `struct plait_program_spawn` of core/wasi/program.h. */
+export const ProgramSpawn = {
+  BYTES: 8,
+  /** what thread-spawn has returned */
+  id: 0,
+  /** what it was called with */
+  argument: 4,
+} as const;
+
+/** `struct plait_program_stream` of core/wasi/program.h. */
+export const ProgramStream = {
+  BYTES: 8,
+  /** enum plait_stream_kind */
+  kind: 0,
+  /** descriptor of the host, or reference of the pipe */
+  value: 4,
+} as const;
+
+/** `struct plait_program_strings` of core/wasi/program.h. */
+export const ProgramStrings = {
+  BYTES: 12,
+  /** reference of the bytes, 0 none */
+  block: 0,
+  /** how many strings */
+  count: 4,
+  /** length of the block */
+  bytes: 8,
+} as const;
+
+/** `struct plait_program` of core/wasi/program.h. */
+export const Program = {
+  BYTES: 3192,
+  /** its descriptors */
+  table: 0,
+  /** thread id of its slot */
+  owner: 1044,
+  /** 0 while it runs; else PLAIT_PROGRAM_ENDED and the status */
+  end: 1048,
+  /** its arguments */
+  arguments: 1052,
+  /** its environment, NAME=VALUE */
+  environment: 1064,
+  /** standard input, output and error */
+  streams: 1076,
+  /** held while the ring changes */
+  spawning: 1100,
+  /** threads ever taken from the ring (wraps) */
+  head: 1108,
+  /** threads ever put into it (wraps) */
+  tail: 1112,
+  /** changes with `tail`; idle threads sleep on it */
+  signal: 1116,
+  /** threads that wait for one to run */
+  idle: 1120,
+  /** threads that have ever begun to wait for one */
+  arrived: 1124,
+  /** changes when the ring has more threads than are idle */
+  wanted: 1128,
+  /** threads that were spawned and are not finished */
+  count: 1132,
+  /** most that `count` may be */
+  limit: 1136,
+  /** of the last thread that was spawned */
+  nextId: 1140,
+  /** from `head` to `tail` */
+  ring: 1144,
+} as const;
+
 /** The unit in which a space grows: one Wasm page. */
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
@@ -1047,6 +1140,14 @@ export const POOL_NAMES = 256;
 export const POOL_NAME_BYTES = 1048576;
 /** a larger input has a block of its own, freed before the result is */
 export const TASK_INPUT_INLINE = 1024;
+/** bytes that fit into one; a power of two */
+export const PIPE_SIZE = 65536;
+/** in `end`: the program has ended; the status is in the low 30 bits */
+export const PROGRAM_ENDED = 2147483648;
+/** in `end`: by a trap, or by the host */
+export const PROGRAM_TRAPPED = 1073741824;
+/** spawned threads that no thread has taken yet */
+export const PROGRAM_RING = 256;
 export const STACK_SIZE = 65536;
 
 /** `enum plait_wait_result`. */
@@ -1337,6 +1438,16 @@ export const Next = {
   STOP: 1,
   /** the lock's owner makes no progress: nothing was done, not even finishing; call again */
   RETRY: 2,
+} as const;
+
+/** `enum plait_stream_kind`. */
+export const StreamKind = {
+  /** reading: the end; what is written is dropped */
+  NONE: 0,
+  /** a file descriptor of the host */
+  HOST: 1,
+  /** a pipe in the space (wasi/pipe.h) */
+  PIPE: 2,
 } as const;
 
 /** What the core answers with, negated. */
