@@ -18,7 +18,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # fs, task and message do not know each other.
 C_RANK = {"platform": 0, "sync": 1, "heap": 2, "fs": 3, "task": 3, "message": 3, "wasi": 4, ".": 5}
-TS_RANK = {"core": 0, "heap": 1, "fs": 2, "value": 2, "task": 3, "linked": 3, "cli": 4, ".": 5}
+TS_RANK = {"core": 0, "heap": 1, "fs": 2, "value": 2, "task": 3, "linked": 3, "wasi": 3, "cli": 4, ".": 5}
 
 # Cycles that may be: the reason, the folder, its files. A cycle is allowed if all its files are in one entry. Files
 # that are in no cycle must leave the list.

@@ -7,8 +7,9 @@
  *
  *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
  *     fs.js               plait/fs
+ *     wasi.js             plait/wasi
  *     linked.js           plait/linked
- *     chunk-*.js          what the two share
+ *     chunk-*.js          what they share
  *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what
  *     they need
  *
@@ -37,6 +38,7 @@ const ENTRIES = {
   heap: 'heap/index.js',
   task: 'task/index.js',
   linked: 'linked/index.js',
+  wasi: 'wasi/index.js',
 };
 
 /** Node has no use for the file that browsers start threads from. */
@@ -60,6 +62,10 @@ const library = {
   name: 'library',
   setup({ onResolve }) {
     onResolve({ filter: /^\.\.\/task\/pool\.js$/ }, () => ({ path: './index.js', external: true }));
+    onResolve({ filter: /^\.\.\/(fs|wasi)\/index\.js$/ }, ({ path }) => ({
+      path: `./${path.split('/')[1]}.js`,
+      external: true,
+    }));
   },
 };
 
@@ -81,7 +87,8 @@ function bundle(entryPoints, plugins, options = { splitting: true, format: 'esm'
 }
 
 rmSync(target, { recursive: true, force: true });
-await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile, nodeThreads]);
+const together = { index: `${modules}/index.js`, fs: `${modules}/fs/index.js`, wasi: `${modules}/wasi/index.js` };
+await bundle(together, [withoutFile, nodeThreads]);
 await bundle({ cli: `${modules}/cli/main.js` }, [library]);
 // It shares nothing that has state.
 await bundle({ linked: `${modules}/linked/index.js` }, []);

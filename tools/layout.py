@@ -16,7 +16,10 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEADERS = ["core/sync/lock.h", "core/sync/space.h", "core/heap/heap.h", "core/fs/fs.h", "core/task/layout.h"]
+HEADERS = [
+    *("core/sync/lock.h", "core/sync/space.h", "core/heap/heap.h", "core/fs/fs.h", "core/task/layout.h"),
+    *("core/wasi/pipe.h", "core/wasi/program.h"),
+]
 CONSTANT_HEADERS = ["core/platform/platform.h", *HEADERS, "core/abi.h"]
 TS_FILE = "js/src/core/layout.generated.ts"
 DOC_FILE = "docs/internals/memory-layout.md"

@@ -18,7 +18,14 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const from = join(root, 'dist');
 const to = join(from, 'types');
-const ENTRIES = ['index.d.ts', 'fs/index.d.ts', 'heap/index.d.ts', 'task/index.d.ts', 'linked/index.d.ts'];
+const ENTRIES = [
+  'index.d.ts',
+  'fs/index.d.ts',
+  'heap/index.d.ts',
+  'task/index.d.ts',
+  'linked/index.d.ts',
+  'wasi/index.d.ts',
+];
 
 rmSync(to, { recursive: true, force: true });
 const seen = new Set(ENTRIES);

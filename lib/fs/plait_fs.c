@@ -25,6 +25,7 @@ PRIVATE_BEGIN
 #include "../../core/fs/tree.c"
 #include "../../core/fs/open.c"
 #include "../../core/wasi/descriptors.c"
+#include "../../core/wasi/preview1_error.c"
 #include "../../core/wasi/preview1_files.c"
 #ifndef __EMSCRIPTEN__
 #include "../../core/wasi/preview1_paths.c"

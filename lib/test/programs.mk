@@ -1,7 +1,7 @@
 # Programs that know nothing of Plait, over libplait_fs: targets for the top Makefile to include, after lib.mk. The
 # native build of each says what is right. lib/test/run.js says how they are built.
 #
-#   lib-programs-test    what is quick, by zig cc and by clang with Debian's wasi-libc: part of make test
+#   lib-programs-test    what is quick, by zig cc and by clang with Debian's wasi-libc, and hosted: part of make test
 #   lib-test-long        SQLite, Lua, zstd and QuickJS from crates, too
 #   lib-test-emscripten  all of them by Emscripten (after make emscripten-root)
 #   lib-test-threads     those with threads by clang and WASIX's C library, which has pthreads; fetches it into build/
@@ -18,7 +18,10 @@ lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/r
 	done; exit $$failed
 
 lib-programs-test: $(ARCHIVES) lib-test-clang
-	@$(call lib_test,zig clang,)
+	@$(call lib_test,zig clang hosted mounted,)
+	@mkdir -p $(EXAMPLES)/hosted
+	@$(ZIG) cc --target=wasm32-wasi -Wall -Wextra -Werror lib/examples/hello.c -o $(EXAMPLES)/hosted/hello.wasm
+	@cd $(EXAMPLES)/hosted && test "$$($(NODE) $(CURDIR)/lib/examples/hello.mjs)" = '0 hello, world'
 
 lib-test-long: $(ARCHIVES) lib-test-clang $(LIB_TEST)/vendor/.fetched
 	@$(call lib_test,zig clang,$(LIB_TEST_PACKAGES))

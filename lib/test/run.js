@@ -2,7 +2,8 @@
  * Runs the test programs of this folder: node run.js TOOLCHAIN [PROGRAM ...]
  *
  * Each program is built natively and by the toolchain (zig, clang, emscripten or wasix), linked with libplait_fs as
- * docs/guide/linked-files.md says. Both run in an empty file system. What they print must be equal, line by line.
+ * docs/guide/linked-files.md says. Or it is built without it, and run by plait/wasi: hosted, on files in memory, or
+ * mounted, on a directory of the host. Both run in an empty file system. What they print must be equal, line by line.
  * The differences are in build/lib-test/TOOLCHAIN/PROGRAM.diff. All programs are run, whatever becomes of one.
  */
 
@@ -84,16 +85,36 @@ const MEMORY = [
 /** The parts of wasi-libc that a program must ask for. */
 const EMULATED = ['mman', 'process-clocks', 'signal', 'getpid'];
 
+/** How a linked program starts; its imports are few. */
+const LINKED = {
+  start: (file) => [join(ROOT, 'lib/examples/wasi.js'), file],
+  isAllowed: (name) => ALLOWED.has(name),
+};
+
+/**
+ * names: most of it follows from a link that a hosted program cannot make. deep: it leaves its directories, and in a mount
+ * no path is longer than 4095 bytes. directories: it compares .. with what it cannot reach.
+ */
+const NOT_HOSTED = { memory: ['names', 'deep', 'directories'], mounted: ['names', 'deep'] };
+
+function hostedBy(where) {
+  return {
+    builds: ({ name }) => !NOT_HOSTED[where].includes(name),
+    start: (file) => [join(ROOT, 'lib/test/hosted.js'), where, file],
+    isAllowed: () => true,
+  };
+}
+
+const ZIG = ['.venv/bin/python', ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s']];
+
 /** Each toolchain: what it can build, how it links, how its programs start. */
 const TOOLCHAINS = {
   native: native([]),
   'native-wasi': native(['-DWASI=1'], (program) => program.wasi ?? []),
   // zig cc names its libc before what it is told to link: only what is linked whole comes before it.
-  zig: wasi(
-    '.venv/bin/python',
-    ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'],
-    ['-Wl,--whole-archive', ARCHIVE, '-Wl,--no-whole-archive'],
-  ),
+  zig: wasi(...ZIG, ['-Wl,--whole-archive', ARCHIVE, '-Wl,--no-whole-archive']),
+  hosted: wasi(...ZIG, [], hostedBy('memory')),
+  mounted: wasi(...ZIG, [], hostedBy('mounted')),
   clang: wasi(CLANG, ['--target=wasm32-wasi', `--sysroot=${SYSROOT}`, '-s'], [ARCHIVE]),
   emscripten: {
     native: 'native',
@@ -141,16 +162,17 @@ function emulated() {
   return EMULATED.map((part) => `-lwasi-emulated-${part}`);
 }
 
-function wasi(command, args, libraries) {
+function wasi(command, args, libraries, { start, isAllowed, builds } = LINKED) {
   const after = [...libraries, ...emulated(), '-Wl,-z,stack-size=1048576'];
   return {
     native: 'native-wasi',
+    builds,
     async build(program, to) {
       const flags = [...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...defines()];
       await build(to, program, command, [...args, '-O2', ...flags, ...sourcesOf(program), ...after, '-o', to]);
-      checkImports(to, (name) => ALLOWED.has(name));
+      checkImports(to, isAllowed);
     },
-    start: (_, file) => [process.execPath, ['--no-warnings', join(ROOT, 'lib/examples/wasi.js'), file]],
+    start: (_, file) => [process.execPath, ['--no-warnings', ...start(file)]],
   };
 }
 
@@ -215,7 +237,7 @@ async function compare(program, name) {
     const native = await transcriptOf(program, TOOLCHAINS[name].native);
     const tested = await transcriptOf(program, name);
     const all = differencesOf(native.lines, tested.lines);
-    const differences = all.filter(([right]) => !isAccepted(program.name, name, right));
+    const differences = all.filter(([right, wrong]) => !isAccepted(program.name, name, right, wrong));
     const shown = differences.map(([right, wrong]) => `- ${right ?? ''}\n+ ${wrong ?? ''}\n`).join('');
     writeFileSync(`${file}.diff`, `${shown}${tested.errors}`);
     const accepted = all.length > differences.length ? `, ${all.length - differences.length} as accepted.js says` : '';

@@ -7,7 +7,16 @@
  * - Directories that a walk has entered are a stack. The core leaves them on every way out of an operation.
  */
 
-import { Errno, FS_PATH_MAX, FS_SCRATCH, FsKind, FsResult, FsSetBit, FsThread } from '../core/layout.generated.ts';
+import {
+  Errno,
+  FS_PATH_MAX,
+  FS_SCRATCH,
+  FsFlag,
+  FsKind,
+  FsResult,
+  FsSetBit,
+  FsThread,
+} from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { type BackendChange, BackendError, type BackendStats, errorNumber } from './backend.ts';
 import type { Mount, MountTable } from './mount-table.ts';
@@ -264,7 +273,9 @@ export class BackendSteps {
       return mount.backend.read(id, this.#space.bytes(to >>> 0, length), position);
     },
     write: (fd = 0, uses = 0, from = 0, length = 0, position = 0) => {
-      const { mount, id } = this.#files.get(fd, uses);
+      const file = this.#files.get(fd, uses);
+      const { mount } = file;
+      const id = this.#files.writing(fd, file, position < 0 ? FsFlag.APPEND : 0);
       return mount.backend.write(id, this.#space.bytes(from >>> 0, length), position);
     },
     truncate: (fd = 0, uses = 0, size = 0) => {

@@ -26,6 +26,8 @@ export interface MountedFile {
   readonly uses: number;
   /** FsFlag.APPEND, or 0: how the backend has it open. */
   readonly append: number;
+  /** What the backend has open for writes the other way, after the flag has changed. */
+  other: number | undefined;
 }
 
 export class MountedFiles {
@@ -42,7 +44,7 @@ export class MountedFiles {
   /** Keeps what the backend has opened for the descriptor, which nobody knows yet. */
   keep(fd: number, uses: number, mount: Mount, id: number, flags: number): void {
     this.drop(fd);
-    this.#open.set(fd, { mount, id, uses, append: flags & FsFlag.APPEND });
+    this.#open.set(fd, { mount, id, uses, append: flags & FsFlag.APPEND, other: undefined });
     this.#sweep(fd);
   }
 
@@ -51,10 +53,25 @@ export class MountedFiles {
     const at = this.#space.core.plait_fs_mounted(fd) >>> 0;
     if (at === 0) throw new BackendError('EBADF');
     const known = this.#open.get(fd);
-    const append = this.#space.load(at + FsOpen.flags) & FsFlag.APPEND;
-    if (known?.uses === uses && known.append === append) return known;
+    if (known?.uses === uses) return known;
     this.drop(fd);
     return this.#again(fd, at, uses);
+  }
+
+  /**
+   * The backend's descriptor for writes. `append`: at the end. The other one stays open, because other threads open the
+   * file by it.
+   */
+  writing(fd: number, file: MountedFile, append: number): number {
+    if (file.append === append) return file.id;
+    if (file.other === undefined) {
+      const at = this.#space.core.plait_fs_mounted(fd) >>> 0;
+      if (at === 0) throw new BackendError('EBADF');
+      const stats = file.mount.backend.fstat(file.id);
+      const flags = (this.#space.load(at + FsOpen.flags) & ~FsFlag.APPEND) | append;
+      file.other = file.mount.backend.reopen(file.id, stats.device, Number(stats.file), flags).id;
+    }
+    return file.other;
   }
 
   /** Opens for this thread a file that another thread has opened. */
@@ -68,7 +85,7 @@ export class MountedFiles {
     const mount = same ? this.#table.get(number) : undefined;
     if (mount === undefined) throw new BackendError('EBADF');
     const { id } = mount.backend.reopen(host, device, file, flags);
-    const opened = { mount, id, uses, append: flags & FsFlag.APPEND };
+    const opened = { mount, id, uses, append: flags & FsFlag.APPEND, other: undefined };
     this.#open.set(fd, opened);
     return opened;
   }
@@ -79,6 +96,7 @@ export class MountedFiles {
     if (known === undefined || (uses !== undefined && known.uses !== uses)) return;
     this.#open.delete(fd);
     known.mount.backend.close(known.id);
+    if (known.other !== undefined) known.mount.backend.close(known.other);
   }
 
   /** Closes the files of descriptors that other threads have closed, except that of `but`. */
