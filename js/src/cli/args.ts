@@ -5,9 +5,8 @@
  */
 
 import { parseArgs } from 'node:util';
-
-/** The arguments are wrong; the message names the wrong one. */
-export class UsageError extends Error {}
+import { parseRun, type RunArguments } from './run-args.ts';
+import { UsageError } from './usage-error.ts';
 
 /** The arguments of `plait map`. */
 export interface MapArguments {
@@ -29,10 +28,12 @@ export interface MapArguments {
 export type Command =
   | { readonly name: 'help' | 'version' | 'usage' }
   | { readonly name: 'map'; readonly options: MapArguments }
+  | { readonly name: 'run'; readonly options: RunArguments }
   | { readonly name: 'top'; readonly pid: number | undefined; readonly once: boolean };
 
 export const USAGE = `usage: plait map [OPTIONS] MODULE[#EXPORT] FILES...
        plait map [OPTIONS] MODULE[#EXPORT] -
+       plait run [--dir HOST[::GUEST][:ro]] [--env NAME=VALUE] PROGRAM [ARGS...]
        plait top [--once] [PID]
        plait --help | --version
 `;
@@ -90,6 +91,11 @@ each failure and at the end,
 Ctrl-C stops the running calls, starts no more, and writes the results that are
 complete. A second one ends at once.
 
+plait run runs a program of WASI (wasm32-wasip1). It reaches the directories
+that --dir gives it, by the name GUEST (by default HOST), and no other; with :ro
+it cannot change them. Its environment is what --env says. Both can be repeated.
+The exit status is the program's; 134 if it traps, 2 if it cannot be run.
+
 plait top shows the pools of a running program, live: their queues, times and
 workers. The program must have been started with PLAIT_TOP=1 in its environment.
 PID selects one, if there are several; --once prints one snapshot, as JSON.
@@ -138,6 +144,10 @@ export function wantsJson(argv: readonly string[]): boolean {
 
 /** Parses the arguments. */
 export function parseArguments(argv: readonly string[]): Command {
+  if (argv[0] === 'run') {
+    const options = parseRun(argv.slice(1));
+    return options === undefined ? { name: 'help' } : { name: 'run', options };
+  }
   // Not strict: parseArgs' own messages are long, and do not mention --help.
   const { tokens } = parseArgs({
     args: [...argv],

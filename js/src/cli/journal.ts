@@ -20,10 +20,9 @@ import {
   realpathSync,
   writeSync,
 } from 'node:fs';
-
-import { UsageError } from './args.ts';
 import { LockedError, lockJournal } from './journal-lock.ts';
 import { lineOf } from './json-lines.ts';
+import { UsageError } from './usage-error.ts';
 
 /** The outcome of a finished input. */
 export interface JournalEntry {

@@ -7,8 +7,9 @@
 
 import { readFileSync } from 'node:fs';
 
-import { type Command, HELP, parseArguments, USAGE, UsageError, wantsJson } from './args.ts';
+import { type Command, HELP, parseArguments, USAGE, wantsJson } from './args.ts';
 import { describeFatal } from './json-lines.ts';
+import { UsageError } from './usage-error.ts';
 
 function version(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
@@ -30,6 +31,10 @@ async function execute(command: Command): Promise<number> {
       // Imported only here, because help and version need no shared memory.
       const { runMap } = await import('./map-command.ts');
       return runMap(command.options);
+    }
+    case 'run': {
+      const { runProgram } = await import('./run-command.ts');
+      return runProgram(command.options);
     }
     case 'top': {
       const { runTop } = await import('./top-command.ts');

@@ -8,7 +8,7 @@
  */
 
 import { Pool } from '../task/pool.ts';
-import { type MapArguments, UsageError } from './args.ts';
+import type { MapArguments } from './args.ts';
 import { Inputs } from './inputs.ts';
 import { Journal } from './journal.ts';
 import {
@@ -23,6 +23,7 @@ import {
 import { locateModule, type ModuleName } from './module-name.ts';
 import { divertWorkerOutput, isClosed, Output } from './output.ts';
 import { Progress } from './progress.ts';
+import { UsageError } from './usage-error.ts';
 
 type StopSignal = 'SIGINT' | 'SIGTERM';
 

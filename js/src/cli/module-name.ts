@@ -9,7 +9,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { UsageError } from './args.ts';
+import { UsageError } from './usage-error.ts';
 
 export interface ModuleName {
   readonly url: URL;

@@ -11,8 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { distrustOf, type PublishedPool, socketFolder } from '../task/coordinator/publish.ts';
 import type { Times } from '../task/histogram.ts';
-import { UsageError } from './args.ts';
 import { lineOf, visible } from './json-lines.ts';
+import { UsageError } from './usage-error.ts';
 
 const EVERY_MS = 500;
 
