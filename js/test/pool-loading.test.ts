@@ -128,3 +128,52 @@ test('a program whose pool never ends loading its module ends, with and without 
     assert.equal(output, 'closed\n');
   }
 });
+
+const readyLate = new URL('../../js/test/fixtures/ready-late.js', import.meta.url);
+
+/** A pool whose workers take tasks while their messages that they are ready are kept back; how often they were torn down. */
+function poolReadyLate(t: TestContext, options: PoolOptions = {}) {
+  const ends = new Int32Array(new SharedArrayBuffer(4));
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = owned(
+    t,
+    new Pool(readyLate, { threads: 1, space, teardown: 'tearDown', workerData: { ends }, ...options }),
+  );
+  const events: string[] = [];
+  pool.on('start', ({ index }) => void events.push(`start ${index}`));
+  pool.on('end', ({ index, reason }) => void events.push(`end ${index} ${reason}`));
+  return { pool, space, events, tornDown: () => Atomics.load(ends, 0) };
+}
+
+test('a worker that exits in a task has loaded, although its message comes never', LIMIT, async (t) => {
+  const { pool, space, events } = poolReadyLate(t);
+  const error = await rejection(pool.run(3, { name: 'exit' }));
+  assert.equal(error.code, 'ERR_PLAIT_WORKER_DIED');
+  assert.equal(await pool.run('replaced'), 'replaced');
+  await pool.close();
+  assert.deepEqual(events, ['start 0', 'end 0 exit', 'start 0', 'end 0 closed']);
+  space.check();
+});
+
+test('a worker that has had a task is replaced and torn down, although its message is late', LIMIT, async (t) => {
+  const { pool, space, events, tornDown } = poolReadyLate(t);
+  assert.equal(await pool.run(1), 1);
+  await pool.recycleWorkers();
+  assert.equal(tornDown(), 1);
+  assert.equal(await pool.run(2), 2);
+  assert.equal(await pool.run(0, { name: 'release' }), true);
+  await pool.close();
+  assert.equal(tornDown(), 2);
+  assert.deepEqual(events, ['start 0', 'end 0 recycled', 'start 0', 'end 0 closed']);
+  space.check();
+});
+
+test('a timeout holds for a worker whose message is late, and it is replaced', LIMIT, async (t) => {
+  const { pool, space, events } = poolReadyLate(t, { grace: 20 });
+  const error = await rejection(pool.run(0, { name: 'spin', timeout: 20 }));
+  assert.equal(error.code, 'ERR_PLAIT_TASK_TIMEOUT');
+  assert.equal(await pool.run(1), 1);
+  await pool.close();
+  assert.deepEqual(events, ['start 0', 'end 0 stopped', 'start 0', 'end 0 closed']);
+  space.check();
+});

@@ -61,8 +61,8 @@ export class LateLoads {
     if (thread === undefined) worker.thread.terminate();
     else {
       // A worker that had a task is ready, and only its message is late: it is not even set to drain.
-      if (this.#hadTask(thread) || this.#space.core.plait_worker_drain(thread) < 0) return false;
-      if (this.#hadTask(thread)) return false;
+      if (this.hadTask(worker) || this.#space.core.plait_worker_drain(thread) < 0) return false;
+      if (this.hadTask(worker)) return false;
     }
     worker.stopping = why;
     if (why === 'overdue') {
@@ -73,8 +73,10 @@ export class LateLoads {
     return true;
   }
 
-  #hadTask(thread: number): boolean {
-    return this.#space.load(slotOf(this.#space, thread) + Slot.tasksTaken) !== 0;
+  /** Whether it has ever taken a task. Its thread has not been recovered. */
+  hadTask({ thread: { hostId } }: WorkerRecord): boolean {
+    const [thread] = threadsOfHost(this.#space, hostId);
+    return thread !== undefined && this.#space.load(slotOf(this.#space, thread) + Slot.tasksTaken) !== 0;
   }
 
   /**

@@ -62,7 +62,7 @@ export class LateTasks {
     let most: number = Poll.NONE;
     for (const worker of this.#workers) {
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-      if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
+      if (thread === undefined || worker.stopping !== undefined) continue;
       const seen = this.#space.core.plait_worker_poll(thread, now);
       if (seen < 0 || seen > most) most = seen < 0 ? Poll.AGAIN : seen; // a stuck lock: retry later
       if (seen === Poll.STOP_REQUESTED) worker.thread.post({ type: 'stop-requested' } satisfies ToWorker);

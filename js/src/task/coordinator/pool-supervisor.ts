@@ -1,7 +1,8 @@
 /**
  * One pool in its coordinator: the workers, their number and their exits, and tasks that are to stop.
  *
- * A worker is `loading` until it reports that it is ready, then takes tasks. A worker that exits is recovered and,
+ * A worker is `loading` until it reports that it is ready, then takes tasks. It takes them from shared memory, so a task
+ * may come before the report: a worker that has had a task is ready, too. A worker that exits is recovered and,
  * while the pool needs it, replaced with the same index. A worker that exits while loading is not replaced: a module
  * that cannot be loaded would end all of them, for ever. The coordinator tries again later if other workers are ready.
  * When no worker is left that is ready or loading, the pool has failed, and every task gets the reason. A worker that
@@ -189,6 +190,7 @@ export class PoolSupervisor {
   }
 
   #pollNow(): void {
+    this.#noticeReady();
     this.#lateTasks.poll();
     this.#awaited.poll([...this.#workers, ...this.#detached.keys()], !this.#exits.hasAdopted());
     const state = this.#word(P.state);
@@ -303,11 +305,7 @@ export class PoolSupervisor {
     if (worker.stopping !== undefined) return; // it was on its way, and is ignored
     switch (message.type) {
       case 'ready':
-        worker.state = 'ready';
-        this.#failures = 0; // the cause has passed
-        this.#lateLoads.end(worker);
-        worker.since = performance.now();
-        this.#listener.event({ type: 'start', worker: worker.thread.hostId, index: worker.index, at: wallClock() });
+        this.#ready(worker);
         this.#poll();
         break;
       case 'failed':
@@ -324,6 +322,25 @@ export class PoolSupervisor {
         break;
       default:
         message satisfies never;
+    }
+  }
+
+  /** It has reported that it is ready, or has had a task. */
+  #ready(worker: WorkerRecord): void {
+    if (worker.state !== 'loading') return;
+    worker.state = 'ready';
+    this.#failures = 0; // the cause has passed
+    this.#lateLoads.end(worker);
+    worker.since = performance.now();
+    this.#listener.event({ type: 'start', worker: worker.thread.hostId, index: worker.index, at: wallClock() });
+  }
+
+  /** Workers whose reports are still on their way, or will not arrive, because hosts may notify of an exit first. */
+  #noticeReady(): void {
+    for (const worker of this.#workers) {
+      if (worker.state === 'loading' && worker.stopping === undefined && this.#lateLoads.hadTask(worker)) {
+        this.#ready(worker);
+      }
     }
   }
 
@@ -344,6 +361,7 @@ export class PoolSupervisor {
 
   /** Replaces the present workers, and sends `done` when they have ended. Those that still load are new enough. */
   recycle(id: number): void {
+    this.#noticeReady();
     const workers = [...this.#workers].filter(({ state, stopping }) => state === 'ready' && stopping === undefined);
     for (const worker of workers) this.#recycle(worker);
     this.#awaited.ends(id, workers);
@@ -358,6 +376,7 @@ export class PoolSupervisor {
   // ---- exits ----
 
   #exited(worker: WorkerRecord, code: number): void {
+    this.#noticeReady(); // before its slot is recovered
     this.#lateLoads.end(worker);
     clearTimeout(this.#detached.get(worker));
     if (this.#detached.delete(worker)) {
@@ -398,6 +417,7 @@ export class PoolSupervisor {
 
   /** A task of the worker ran on after a stop request; the worker takes no other. */
   #stopLate(worker: WorkerRecord): void {
+    this.#ready(worker);
     worker.stopping = 'overdue';
     this.#detach(worker);
   }
@@ -498,6 +518,7 @@ export class PoolSupervisor {
   /** The owner has changed the pool's state; ends when the last worker has. */
   close(force: boolean): void {
     this.#closing = true;
+    this.#noticeReady();
     if (!force) this.#serveRest();
     else if (!this.#isForced) {
       this.#isForced = true;
