@@ -5,8 +5,13 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { Pool } from 'plait';
+import { owned } from './owned.ts';
 
 const LIMIT = { timeout: 60000 };
 const execute = promisify(execFile);
@@ -156,3 +161,27 @@ test('the flags of the program reach the workers of all pools', LIMIT, async () 
     [true, true],
   ]);
 });
+
+test(
+  'argv: process.argv is that of a Worker of Node on the same file, also while the module loads',
+  LIMIT,
+  async (t) => {
+    const file = new URL('../../js/test/fixtures/argv.js', import.meta.url);
+    const preload = ['--import', 'data:text/javascript,globalThis.preloaded = true'];
+    for (const options of [{}, { argv: ['--level', '5'] }, { argv: ['one'], execArgv: preload }]) {
+      const [expected] = await once(new Worker(file, options), 'message');
+      assert.equal(expected[1], fileURLToPath(file));
+      const pool = owned(t, new Pool(file, { threads: 1, ...options }));
+      const loading = once(pool, 'message');
+      assert.deepEqual(await pool.run(), expected);
+      assert.deepEqual(await loading, [expected]);
+      await pool.close();
+    }
+    const url = 'data:text/javascript,export default () => process.argv[1]';
+    const pool = owned(t, new Pool(url, { threads: 1 }));
+    assert.equal(await pool.run(), url);
+    for (const argv of ['text', [5], {}]) {
+      assert.throws(() => new Pool(file, { argv: argv as never }), /options\.argv must be an array of strings/);
+    }
+  },
+);

@@ -40,8 +40,12 @@ parentPort.once('message', run);
 const moduleOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 const scriptOf = (text: string): string => `{
 for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
-if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
 ${text}}`;
+
+/** Whether the host names a thread's first code so in `process.argv`. */
+export function isEntry(argument: string | undefined): boolean {
+  return argument === '[worker eval]' || argument === moduleOf(ENTRY).href;
+}
 
 declare const plaitBoot: { readonly hello: Hello } | undefined;
 let code = typeof plaitBoot === 'undefined' ? undefined : plaitBoot.hello.code;

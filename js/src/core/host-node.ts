@@ -7,7 +7,7 @@
 import type { MessagePort as NodePort } from 'node:worker_threads';
 import { divertOutput, writeOutput } from './host-node-output.ts';
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
-import { type Hello, startThread } from './host-node-threads.ts';
+import { type Hello, isEntry, startThread } from './host-node-threads.ts';
 import { clearInterval, setInterval, setTimeout } from './host-timers.ts';
 import { mustTransfer } from './host-transferable.ts';
 import type { EventTargetListener, Host } from './host-types.ts';
@@ -183,6 +183,11 @@ export function createNodeHost(): Host | undefined {
     divertOutput,
     writeOutput,
     exitThread: (code) => process.exit(code),
+    nameProgram(url) {
+      const name = url.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(url) : url;
+      // Node does not name the entry there if it is a module; Bun and Deno do.
+      process.argv.splice(1, isEntry(process.argv[1]) ? 1 : 0, name);
+    },
     turn: () => new Promise((resolve) => setTurn(resolve)),
     nextTurn: (listener) => void setTurn(listener),
     soon: (listener) => void setTimeout(listener, 1),

@@ -24,6 +24,7 @@ export interface ThreadOptions {
   readonly name: string;
   readonly workerData?: unknown;
   readonly env?: Record<string, string>;
+  readonly argv?: readonly string[];
   readonly execArgv?: readonly string[];
   readonly resourceLimits?: ResourceLimits;
 }
@@ -106,6 +107,8 @@ export interface StartedThread {
    * pieces do.
    */
   divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
+  /** Makes the module what the thread's arguments name as its program, as if it were the thread's script. */
+  nameProgram(url: string): void;
   /** Imports a module of the user by its URL. */
   importModule(url: string): Promise<unknown>;
   /**

@@ -102,6 +102,7 @@ export function createWebHost(): Host {
     divertOutput: () => {}, // the browser shows the output of threads
     writeOutput: () => () => true,
     exitThread: () => self.close(),
+    nameProgram: () => {},
     turn: () =>
       new Promise<void>((resolve) => {
         turns.push(resolve);

@@ -111,6 +111,8 @@ export interface PoolOptions {
    * @default a copy of this thread's, from when the pool is made
    */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What follows the module's path in `process.argv` of the workers (Node only). */
+  readonly argv?: readonly string[] | undefined;
   /**
    * Node's options of the workers (Node only).
    *
@@ -192,6 +194,7 @@ const POOL = knownOptions(
     'teardownTimeout',
     'workerData',
     'env',
+    'argv',
     'execArgv',
     'resourceLimits',
     'space',
@@ -211,7 +214,7 @@ const POOL = knownOptions(
     isolateWorkers: 'it is called recycle: { tasks: 1 }',
     maxMemoryLimitBeforeRecycle: 'it is called recycle: { bytes }',
     workerTerminateTimeout: 'it is called grace',
-    workerThreadOpts: 'workerData, env, execArgv and resourceLimits are options of their own',
+    workerThreadOpts: 'workerData, env, argv, execArgv and resourceLimits are options of their own',
     workerType: 'workers are threads',
     taskQueue: 'calls have priority and affinity instead',
     closeTimeout: 'it is said to close({ timeout })',
@@ -244,7 +247,7 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
   checkOptions(options, POOL);
   const given = options ?? {};
   const { min, max } = range(given);
-  const { recycle, workerData, env, execArgv, resourceLimits } = given;
+  const { recycle, workerData, env, argv, execArgv, resourceLimits } = given;
   const optional = (name: keyof PoolOptions & string, usual: number, least: number, most: number): number => {
     const value = given[name] as number | undefined;
     return value === undefined ? usual : wholeNumber(value, name, least, most);
@@ -255,8 +258,10 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
     return value === undefined ? 0 : wholeNumber(value, `recycle.${name}`, 1, most);
   };
   checkLimits(resourceLimits);
-  if (execArgv !== undefined && !(Array.isArray(execArgv) && execArgv.every((word) => typeof word === 'string'))) {
-    throw wrongOption('options.execArgv', 'an array of strings', execArgv);
+  for (const [name, words] of Object.entries({ argv, execArgv })) {
+    if (words !== undefined && !(Array.isArray(words) && words.every((word) => typeof word === 'string'))) {
+      throw wrongOption(`options.${name}`, 'an array of strings', words);
+    }
   }
   mustBeSpace(given.space);
   return {
@@ -284,6 +289,7 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
       workerData,
       env: env === undefined ? undefined : variables(env),
       inherited: env === undefined ? host.environment() : undefined,
+      argv,
       execArgv,
       resourceLimits,
     },

@@ -5,7 +5,7 @@
  *     owner ------ open, close, resize, broadcast, --> coordinator ------ start, stop-requested -> worker
  *                  idle, recycle
  *     owner <----- closed, indices, done, event, ----- coordinator <----- ready, failed, leaves -- worker
- *                  message
+ *                  message                                               crashed
  *
  * Waiting: the owner waits for `closed`, in close(), for `indices`, in broadcast(), and for `done`. The coordinator waits for no
  * message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
@@ -57,6 +57,7 @@ export interface OpenPool {
    * Without `env`: the owner's environment when the pool was created, for all its workers; undefined if there is none.
    */
   readonly inherited: Record<string, string> | undefined;
+  readonly argv: readonly string[] | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
 }

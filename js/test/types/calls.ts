@@ -44,6 +44,7 @@ export function pools(module: URL): void {
     teardownTimeout: 5000,
     workerData: { some: ['data'] },
     env: { HOME: '/', ABSENT: undefined },
+    argv: ['--level', '5'],
     execArgv: ['--no-warnings'],
     resourceLimits: { maxOldGenerationSizeMb: 64, stackSizeMb: 4 },
     space: openSpace({ maximum: 2 ** 26 }),
@@ -70,7 +71,7 @@ export function undefinedOptions(module: string, none: undefined, signal?: Abort
   const pool = new Pool(module, {
     ...{ threads: count, minThreads: count, maxThreads: count, idleTimeout: count, maxQueue: count },
     ...{ concurrentTasksPerWorker: count, timeout: count, retries: count, grace: count, inline: none, space: none },
-    ...{ recycle: { tasks: count, bytes: count }, workerData: none, env: none, execArgv: none },
+    ...{ recycle: { tasks: count, bytes: count }, workerData: none, env: none, argv: none, execArgv: none },
     resourceLimits: { maxOldGenerationSizeMb: count },
   });
   new Pool(module, { recycle: none, resourceLimits: none });

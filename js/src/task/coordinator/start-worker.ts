@@ -18,11 +18,18 @@ export function startWorker(
   first: readonly BroadcastCall[],
 ): HostThread {
   const { pool, client, module, concurrency, grace, recycle, inline, teardown, teardownTimeout } = options;
-  const { workerData, inherited, env, execArgv, resourceLimits } = options;
+  const { workerData, inherited, env, argv, execArgv, resourceLimits } = options;
   if (inherited !== undefined) host.setEnvironment(inherited);
   const name = `plait worker ${number}`;
   const thread = host.startThread(
-    { name, workerData, ...(env && { env }), ...(execArgv && { execArgv }), ...(resourceLimits && { resourceLimits }) },
+    {
+      name,
+      workerData,
+      ...(env && { env }),
+      ...(argv && { argv }),
+      ...(execArgv && { execArgv }),
+      ...(resourceLimits && { resourceLimits }),
+    },
     script,
   );
   thread.post({
