@@ -79,12 +79,16 @@ test('error: what a worker did not catch while it ran no task', LIMIT, async (t)
   const onWarning = (warning: Error): void => void warnings.push(warning);
   process.on('warning', onWarning);
   t.after(() => process.off('warning', onWarning));
+  const input = { channel: 'now', message: 'later' };
+  const now = new BroadcastChannel(input.channel);
+  t.after(() => now.close());
   for (const [emitter, run] of [
-    [pool as unknown as EventEmitter, () => pool.run('later', { name: 'throwLater' })],
-    [peer, () => peer.run('later', { name: 'throwLater' })],
+    [pool as unknown as EventEmitter, () => pool.run(input, { name: 'throwLater' })],
+    [peer, () => peer.run(input, { name: 'throwLater' })],
   ] as const) {
     const error = once(emitter, 'never').catch((reason: unknown) => reason); // `once` rejects with an 'error'
     await run();
+    now.postMessage(undefined);
     const reason = (await error) as Error;
     assert.deepEqual([reason.name, reason.message], ['SyntaxError', 'later']);
   }
