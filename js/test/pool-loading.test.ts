@@ -131,7 +131,7 @@ test('a program whose pool never ends loading its module ends, with and without 
 
 const readyLate = new URL('../../js/test/fixtures/ready-late.js', import.meta.url);
 
-/** A pool whose workers take tasks while their messages that they are ready are kept back; how often they were torn down. */
+/** A pool whose workers take tasks while their `ready` messages are kept back; and how often they were torn down. */
 function poolReadyLate(t: TestContext, options: PoolOptions = {}) {
   const ends = new Int32Array(new SharedArrayBuffer(4));
   const space = openSpace({ maximum: 2 ** 27 });
@@ -145,7 +145,7 @@ function poolReadyLate(t: TestContext, options: PoolOptions = {}) {
   return { pool, space, events, tornDown: () => Atomics.load(ends, 0) };
 }
 
-test('a worker that exits in a task has loaded, although its message comes never', LIMIT, async (t) => {
+test('a worker that exits in a task has loaded, although its message never comes', LIMIT, async (t) => {
   const { pool, space, events } = poolReadyLate(t);
   const error = await rejection(pool.run(3, { name: 'exit' }));
   assert.equal(error.code, 'ERR_PLAIT_WORKER_DIED');

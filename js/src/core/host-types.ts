@@ -167,8 +167,8 @@ export interface KeptContext {
 export type EventTargetListener = ((event: CustomEvent) => void) | { handleEvent(event: CustomEvent): void };
 
 /**
- * Events of an object, by name. In Node it is an EventEmitter, in browsers an EventTarget. What a listener throws becomes
- * an uncaught error.
+ * Events of an object, by name. In Node it is an EventEmitter, in browsers an EventTarget. What a listener throws
+ * becomes an uncaught error.
  */
 export interface EventBase<Events> {
   /** Adds a listener. Listening does not keep the process alive. */

@@ -300,8 +300,8 @@ export class Pool extends PoolCalls<PoolEvents> {
   }
 
   /**
-   * Rejects all queued tasks of the pool with an AbortError, whoever has submitted them, except those that running tasks
-   * have submitted to their own pool. Returns how many. Running tasks go on.
+   * Rejects all queued tasks of the pool with an AbortError, whoever has submitted them, except those that running
+   * tasks have submitted to their own pool. Returns how many. Running tasks go on.
    */
   cancelQueued(): number {
     if (this.#closing !== undefined) return 0;
@@ -335,11 +335,12 @@ export class Pool extends PoolCalls<PoolEvents> {
 
   /**
    * Takes no more tasks, finishes those that were submitted (with `force`, stops and rejects them; with `drop`, rejects
-   * queued ones and finishes running ones), and ends the workers. Resolves when the space holds nothing of the pool any more.
+   * queued ones and finishes running ones), and ends the workers. Resolves when the space holds nothing of the pool
+   * any more.
    *
    * Further calls return the same promise. One with `force` forces a close in progress, one with `drop` rejects what is
-   * still queued; one with `timeout` forces it later. As long as tasks are queued, close() waits for a module that never finishes loading, as for a task that
-   * never ends. When none are queued, it stops workers that still load.
+   * still queued; one with `timeout` forces it later. As long as tasks are queued, close() waits for a module that
+   * never finishes loading, as for a task that never ends. When none are queued, it stops workers that still load.
    *
    * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if the thread of a stopped worker still exists after 5 s because it is in
    * native code. Its tasks are rejected. The pool's memory stays allocated, because that thread may still read it.

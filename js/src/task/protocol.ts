@@ -7,9 +7,9 @@
  *     owner <----- closed, indices, done, event, ----- coordinator <----- ready, failed, leaves -- worker
  *                  message                                               crashed
  *
- * Waiting: the owner waits for `closed`, in close(), for `indices`, in broadcast(), and for `done`. The coordinator waits for no
- * message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
- * blocked owner stops nothing. Whatever the coordinator should notice in the space is signalled there
+ * Waiting: the owner waits for `closed`, in close(), for `indices`, in broadcast(), and for `done`. The coordinator
+ * waits for no message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so
+ * a blocked owner stops nothing. Whatever the coordinator should notice in the space is signalled there
  * (pool.coordinator_signal).
  */
 

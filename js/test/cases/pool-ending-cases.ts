@@ -1,6 +1,6 @@
 /**
- * The ends of work and of workers: waiting until a pool is idle, dropping its queue, replacing its workers, and the call
- * that a worker makes before it ends. On any host.
+ * The ends of work and of workers: waiting until a pool is idle, dropping its queue, replacing its workers, and the
+ * call that a worker makes before it ends. On any host.
  */
 
 import { connect, Pool } from 'plait';

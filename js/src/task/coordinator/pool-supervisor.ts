@@ -1,8 +1,8 @@
 /**
  * One pool in its coordinator: the workers, their number and their exits, and tasks that are to stop.
  *
- * A worker is `loading` until it reports that it is ready, then takes tasks. It takes them from shared memory, so a task
- * may come before the report: a worker that has had a task is ready, too. A worker that exits is recovered and,
+ * A worker is `loading` until it reports that it is ready, then takes tasks. It takes them from shared memory, so a
+ * task may come before the report: a worker that has had a task is ready, too. A worker that exits is recovered and,
  * while the pool needs it, replaced with the same index. A worker that exits while loading is not replaced: a module
  * that cannot be loaded would end all of them, for ever. The coordinator tries again later if other workers are ready.
  * When no worker is left that is ready or loading, the pool has failed, and every task gets the reason. A worker that
