@@ -104,17 +104,22 @@ heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_pthread.a $(BUILD)
 
 # An archive has two builds of one source: see lib/heap/names.c.
 LIBRARY_OBJECTS := $(foreach archive,$(ARCHIVES),$(archive:$(BUILD)/lib%.a=$(BUILD)/%.o) $(archive:$(BUILD)/lib%.a=$(BUILD)/%_strong.o))
+# Those of a single source: members of several archives, or an archive of their own.
+OTHER_OBJECTS := $(BUILD)/plait_info.o $(BUILD)/plait_info_single.o $(BUILD)/plait_heap_pthread.o
 
-$(filter-out %_single.o %_single_strong.o,$(LIBRARY_OBJECTS)) $(BUILD)/plait_heap_pthread.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
+$(filter-out %_single.o %_single_strong.o,$(LIBRARY_OBJECTS) $(OTHER_OBJECTS)): LIBRARY_CPU := $(LIBRARY_CPU)+atomics
 $(filter %_strong.o,$(LIBRARY_OBJECTS)): LIBRARY_NAMES := -DPLAIT_STRONG=1
 $(filter $(BUILD)/plait_heap%,$(LIBRARY_OBJECTS)): LIBRARY_SOURCE := lib/heap/malloc.c
 $(filter $(BUILD)/plait_fs%,$(LIBRARY_OBJECTS)): LIBRARY_SOURCE := lib/fs/plait_fs.c
 $(BUILD)/plait_heap_pthread.o: LIBRARY_SOURCE := lib/heap/pthread.c
-$(LIBRARY_OBJECTS) $(BUILD)/plait_heap_pthread.o: lib/heap/malloc.c lib/heap/pthread.c lib/fs/plait_fs.c Makefile $(VENV)/.installed
+$(filter $(BUILD)/plait_info%,$(OTHER_OBJECTS)): LIBRARY_SOURCE := lib/heap/info.c
+$(LIBRARY_OBJECTS) $(OTHER_OBJECTS): lib/heap/malloc.c lib/heap/pthread.c lib/heap/info.c lib/fs/plait_fs.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(LIBRARY_NAMES) $(DEPENDENCIES) -c $(LIBRARY_SOURCE) -o $@
 
 $(ARCHIVES): $(BUILD)/lib%.a: $(BUILD)/%.o $(BUILD)/%_strong.o
+$(filter %_single.a,$(ARCHIVES)): $(BUILD)/plait_info_single.o
+$(filter-out %_single.a,$(ARCHIVES)): $(BUILD)/plait_info.o
 $(BUILD)/libplait_heap_pthread.a: $(BUILD)/plait_heap_pthread.o
 $(ARCHIVES) $(BUILD)/libplait_heap_pthread.a:
 	@rm -f $@

@@ -22,12 +22,16 @@ RUST_LIBRARIES := /usr/lib/rustlib/wasm32-wasi/lib /usr/lib/rustlib/wasm32-unkno
 .PHONY: heap-examples heap-example-sqlite heap-toolchains heap-rust
 
 # Programs that name nothing of Plait's, by zig and clang.
-heap-toolchains: $(foreach name,family grow own,$(EXAMPLES)/$(name).wasm $(EXAMPLES)/$(name)-clang.wasm)
+heap-toolchains: $(foreach name,family grow own info,$(EXAMPLES)/$(name).wasm $(EXAMPLES)/$(name)-clang.wasm)
 	@for program in $^; do echo "== $$program"; $(NODE) lib/heap/test/run.js $$program || exit 1; done
 
-$(EXAMPLES)/family.wasm $(EXAMPLES)/grow.wasm: $(EXAMPLES)/%.wasm: lib/heap/test/%.c $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/family.wasm $(EXAMPLES)/grow.wasm $(EXAMPLES)/info.wasm: $(EXAMPLES)/%.wasm: lib/heap/test/%.c $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-wasi -O2 -fno-builtin -Wall -Wextra -Werror $< $(SINGLE) -o $@
+
+$(EXAMPLES)/info: lib/heap/test/info.c
+	@mkdir -p $(EXAMPLES)
+	$(CC) -O2 -fno-builtin -Wall -Wextra -Werror $< -o $@
 
 # Not whole: the program has strong names of its own.
 $(EXAMPLES)/own.wasm: lib/heap/test/own.c $(BUILD)/libplait_heap_single.a
@@ -64,7 +68,7 @@ $(EXAMPLES)/lists.wasm: lib/examples/lists.zig lib/zig/plait.zig $(BUILD)/libpla
 	$(ZIG) build-exe -target wasm32-wasi -O ReleaseSmall --dep plait -Mroot=$< -Mplait=lib/zig/plait.zig \
 		$(BUILD)/libplait_heap_single.a -femit-bin=$@
 
-heap-examples: heap-toolchains heap-rust $(EXAMPLES)/lists.wasm $(EXAMPLES)/reach.wasm $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
+heap-examples: heap-toolchains heap-rust $(EXAMPLES)/info $(EXAMPLES)/lists.wasm $(EXAMPLES)/reach.wasm $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
 	@echo "== words.c"; $(WASI_RUN) $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(WASI_RUN) $(EXAMPLES)/words-zig.wasm
 	@echo "== plain.c"; $(WASI_RUN) $(EXAMPLES)/plain.wasm
@@ -72,6 +76,7 @@ heap-examples: heap-toolchains heap-rust $(EXAMPLES)/lists.wasm $(EXAMPLES)/reac
 	@echo "== lists.zig"; $(WASI_RUN) $(EXAMPLES)/lists.wasm
 	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
 	@echo "== reach.c"; $(NODE) lib/heap/test/reach.js $(EXAMPLES)/reach.wasm
+	@echo "== info.c"; LD_PRELOAD=$(CURDIR)/$(BUILD)/libplait_heap.so $(EXAMPLES)/info
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm

@@ -18,12 +18,12 @@ import { CALL, CONSTANT, functions, isAtomic, isLoad, LOCAL_GET, Reader, WAIT32 
 const WASM_LD = (process.env.WASM_LD ?? '.venv/bin/python -m ziglang wasm-ld').split(' ');
 const build = new URL('../build/', import.meta.url);
 const FAMILY =
-  /^(malloc|calloc|realloc|free|reallocarray|aligned_alloc|(posix_)?memalign|p?valloc|malloc_usable_size)$/;
+  /^(malloc|calloc|realloc|free|reallocarray|aligned_alloc|(posix_)?memalign|p?valloc|malloc_usable_size|mallinfo2?|mallopt|malloc_trim|malloc_stats)$/;
 /** What the archives give besides. */
 const ARCHIVE = /^(plait_\w+|sbrk|errno|__libc_\w+|__reallocarray)$/;
 const NATIVE = /^plait_heap_\w+$/;
-/** Any C compiler may call these. */
-const GIVEN = /^mem(cpy|set|move|cmp)$/;
+/** Any C compiler may call the first; malloc_stats(), in an object of its own, calls the last. */
+const GIVEN = /^(mem(cpy|set|move|cmp)|write)$/;
 
 const FUNCTION_NAMES = 1;
 
@@ -121,6 +121,8 @@ for (const name of ['plait.wasm', 'examples/threads.wasm', 'examples/instance.wa
 for (const name of ['plain', 'plain-zig', 'plain-threads']) {
   const ours = functionNames(built(`examples/${name}.wasm`)).filter((text) => text.startsWith('plait_'));
   expect(ours.length > 0, `${name}.wasm has another malloc: none of its functions is Plait's`);
+  const more = ours.filter((text) => /^plait_heap_(totals|details|stats|usage|check)/.test(text));
+  expect(more.length === 0, `${name}.wasm counts nothing, and has ${more}`);
 }
 expect(callsOfWait(built('examples/instance.wasm')) === 0, 'optimisers would inline the function that waits');
 expect(single === 0, `the program without threads has ${single} atomic instructions`);

@@ -21,8 +21,8 @@ OPTIONS = {'files': '1: the files too, in place of -sWASMFS; 0, the default: the
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
 # One list of translation units per library: `plait_fs` contains the heap.
 SOURCES = {
-  'plait_heap': ['lib/heap/malloc.c'],
-  'plait_fs': ['lib/emscripten/fs.c'],
+  'plait_heap': ['lib/heap/malloc.c', 'lib/heap/info.c'],
+  'plait_fs': ['lib/emscripten/fs.c', 'lib/heap/info.c'],
 }
 # All that these include is in these folders.
 FOLDERS = ['core', 'lib']

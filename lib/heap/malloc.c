@@ -385,6 +385,10 @@ PUBLIC int plait_heap_is_whole(void) {
   return whole;
 }
 
+#include "totals.c"
+#ifndef __wasm__
+#include "info.c"
+#endif
 #include "names.c"
 #if !KEYS_APART
 #include "pthread.c"

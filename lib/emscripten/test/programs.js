@@ -51,6 +51,8 @@ export const PROGRAMS = [
   { source: 'wasm-workers.c', flags: '-O2 -sWASM_WORKERS' },
   { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=1 ${GROWS}`, side: 'side-module.c' },
   { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=2 ${GROWS} ${FOR_SIDE}`, side: 'side-module.c' },
+  { source: '../../heap/test/info.c', flags: `-O2 ${GROWS}` },
+  { source: '../../heap/test/info.c', flags: `-O2 -pthread ${GROWS}` },
   { source: 'usage.c', flags: '-O2' },
   { source: 'usage.c', flags: '-O2 -pthread' },
   { source: 'family.c', flags: '-sMEMORY64', refused: 'cannot be linked with -sMEMORY64' },
