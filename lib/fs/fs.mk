@@ -12,7 +12,7 @@ FILES := -Wl,--whole-archive $(BUILD)/libplait_fs_single.a -Wl,--no-whole-archiv
 
 .PHONY: fs-library-test
 
-fs-library-test: $(BUILD)/dist.stamp $(LIB_TEST)/notes.wasm $(LIB_TEST)/copy.wasm $(LIB_TEST)/print.wasm $(LIB_TEST)/print-alone.wasm $(LIB_TEST)/two-heaps.wasm
+fs-library-test: $(BUILD)/dist.stamp $(LIB_TEST)/notes.wasm $(LIB_TEST)/copy.wasm $(LIB_TEST)/damaged.wasm $(LIB_TEST)/print.wasm $(LIB_TEST)/print-alone.wasm $(LIB_TEST)/two-heaps.wasm
 	$(NODE) --no-warnings lib/examples/notes.mjs $(LIB_TEST)/notes.wasm
 	$(NODE) --no-warnings $(TEST_FLAGS) lib/fs/test/*.test.js
 
@@ -24,6 +24,16 @@ $(LIB_TEST)/assets.tar:
 
 $(LIB_TEST)/copy.wasm: lib/fs/test/copy.c lib/fs/plait_fs.h $(LIB_TEST)/assets.tar $(BUILD)/libplait_fs_single.a
 	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror -Wno-c23-extensions --embed-dir=$(LIB_TEST) \
+		-Wl,--export=plait_fs_call $< $(FILES) -o $@
+
+# The same with a wrong byte in the second header's name.
+$(LIB_TEST)/damaged/assets.tar: $(LIB_TEST)/assets.tar
+	@mkdir -p $(@D)
+	@cp $< $@
+	@printf '!' | dd of=$@ bs=1 seek=512 conv=notrunc status=none
+
+$(LIB_TEST)/damaged.wasm: lib/fs/test/copy.c lib/fs/plait_fs.h $(LIB_TEST)/damaged/assets.tar $(BUILD)/libplait_fs_single.a
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror -Wno-c23-extensions --embed-dir=$(LIB_TEST)/damaged \
 		-Wl,--export=plait_fs_call $< $(FILES) -o $@
 
 $(LIB_TEST)/print.wasm: lib/fs/test/print.c $(BUILD)/libplait_fs_single.a

@@ -28,6 +28,9 @@ enum {
   CALL_CHMOD = 13,    /* number: the mode */
   CALL_UTIMES = 14,   /* the block: two doubles, milliseconds */
   CALL_UNPACK = 15,   /* the block is a tar archive */
+  /* what is wrong with a tar archive, as text into the block: its length; 0 if nothing is. The archive is at `path`; if
+     that is 0, it is the one that the program starts with */
+  CALL_FAULT = 16,
 };
 
 static int copy_path(uint8_t *to, uint32_t from, uint32_t length) {
@@ -121,8 +124,16 @@ static double call_in_files(
 
 PUBLIC double plait_fs_call(
     uint32_t call, uint32_t path, uint32_t length, plait_ref_t block, uint32_t size, double number, double now);
+/* pre: the block has FAULT_BYTES. */
+static uint32_t find_fault(uint32_t path, uint32_t length, plait_ref_t block) {
+  struct plait_fs_fault fault;
+  int found = path != 0 ? plait__tar_check(plait_at(path), length, &fault) != 0 : find_preload_fault(&fault);
+  return found ? put_fault(plait_at(block), &fault) : 0;
+}
+
 PUBLIC double plait_fs_call(
     uint32_t call, uint32_t path, uint32_t length, plait_ref_t block, uint32_t size, double number, double now) {
+  if (call == CALL_FAULT) return size < FAULT_BYTES ? -PLAIT_EINVAL : find_fault(path, length, block);
   if (call == CALL_ALLOCATE) return (double)(uint32_t)(uintptr_t)malloc(size);
   if (call == CALL_FREE) {
     free(plait_at(block));
@@ -131,8 +142,9 @@ PUBLIC double plait_fs_call(
   uint64_t bits;
   __builtin_memcpy(&bits, &now, sizeof bits);
   plait_put64(&given_time, bits);
-  int how = begin();
-  if (how == 0) return -PLAIT_ENOMEM;
+  int how = begin_as(1);
+  struct plait_fs_fault fault;
+  if (how == 0) return find_preload_fault(&fault) ? -PLAIT_EILSEQ : -PLAIT_ENOMEM;
   double result = call_in_files(call, path, length, block, size, number, now);
   done(how);
   return result;

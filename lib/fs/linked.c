@@ -64,6 +64,7 @@ struct file_calls {
 
 static const struct file_calls *file_calls;
 static plait_word_t files_started;
+static int table_started; /* guarded by `starting` */
 static struct plait_lock starting;
 static plait_word64_t given_time;   /* bits of a double: the time in place of the host's, before it has started */
 static plait_word_t closed_streams; /* bit n: the program closed stream n before it used a file */
@@ -103,13 +104,69 @@ static PLAIT_COLD int start_table(void) {
     if (plait_get(&closed_streams) & 1u << i) plait_wasi_close(i);
   double now = start_time();
   make_devices(mine, now);
-  if (&plait_preload != NULL) plait__tar_unpack(plait_preload.bytes, plait_preload.length, now);
   return 1;
 }
 
-static PLAIT_COLD int start_files(void) {
-  plait_lock_acquire(&starting);
-  if (!plait_load(&files_started) && start_table()) {
+/* ---- the archive that the program starts with ---- */
+
+static char *put_text(char *at, const char *text) {
+  while (*text != 0) *at++ = *text++;
+  return at;
+}
+
+static char *put_number(char *at, uint32_t number) {
+  char digits[10];
+  uint32_t count = 0;
+  do digits[count++] = (char)('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count > 0) *at++ = digits[--count];
+  return at;
+}
+
+#define FAULT_BYTES 128u
+
+/* "WHAT, at byte N" into FAULT_BYTES bytes. Returns the length. */
+static PLAIT_COLD uint32_t put_fault(char *to, const struct plait_fs_fault *fault) {
+  return (uint32_t)(put_number(put_text(put_text(to, fault->what), ", at byte "), (uint32_t)fault->at) - to);
+}
+
+/* Whether the archive that the program starts with is damaged. */
+static PLAIT_COLD int find_preload_fault(struct plait_fs_fault *fault) {
+  return &plait_preload != NULL && plait__tar_check(plait_preload.bytes, plait_preload.length, fault) != 0;
+}
+
+/* The program cannot do without its files, and says why. */
+static PLAIT_COLD _Noreturn void end_without_preload(int rc) {
+  char text[64 + FAULT_BYTES], *at = put_text(text, "plait: the files that the program starts with: ");
+  struct plait_fs_fault fault;
+  if (find_preload_fault(&fault)) at += put_fault(at, &fault);
+  else at = put_number(put_text(at, "they cannot be unpacked, error "), (uint32_t)-rc);
+  *at++ = '\n';
+  struct {
+    plait_guest_t bytes;
+    uint32_t length;
+  } line = {(plait_guest_t)(uintptr_t)text, (uint32_t)(at - text)};
+  uint32_t written;
+  host_fd_write(2, (plait_guest_t)(uintptr_t)&line, 1, (plait_guest_t)(uintptr_t)&written);
+  __builtin_trap();
+}
+
+static PLAIT_COLD int unpack_preload(int javascript) {
+  int rc = &plait_preload == NULL ? 0 : plait__tar_unpack(plait_preload.bytes, plait_preload.length, start_time());
+  if (rc != 0 && !javascript) end_without_preload(rc);
+  return rc == 0;
+}
+
+/* ---- the start of the files ---- */
+
+/*
+ * `javascript`: the call is one of JavaScript's. It may come before the program can print, and gets an error of its own
+ * (CALL_FAULT in javascript.c).
+ */
+static PLAIT_COLD int start_files(int javascript) {
+  plait_lock_acquire(&starting); /* cannot fail: core/sync/mutex.c */
+  if (!table_started) table_started = start_table();
+  if (!plait_load(&files_started) && table_started && unpack_preload(javascript)) {
     __atomic_store_n(&file_calls, &all_calls, __ATOMIC_RELEASE);
     atomic_store_explicit(&files_started, 1, memory_order_release);
   }
@@ -121,12 +178,16 @@ static PLAIT_COLD int start_files(void) {
  * Before a call into fs: as ready(), the files have started, and the thread has its fs record. Then done(). A thread
  * that waits may not be in between, because it may have the slot that many threads share.
  */
-static int begin(void) {
+static int begin_as(int javascript) {
   int how = plait_self_id() != 0 ? 1 : ready();
   if (how == 0) return 0;
-  if ((plait_load(&files_started) || start_files()) && plait_wasi_enter() != NULL) return how;
+  if ((plait_load(&files_started) || start_files(javascript)) && plait_wasi_enter() != NULL) return how;
   done(how);
   return 0;
+}
+
+static int begin(void) {
+  return begin_as(0);
 }
 
 /* What such a call is like. `expression`: its error. */
@@ -190,4 +251,8 @@ PUBLIC int plait_fs_unpack(const void *tar, size_t length) {
   int rc = plait__tar_unpack(tar, length, plait_wasi_now());
   done(how);
   return rc;
+}
+
+PUBLIC int plait_fs_check_tar(const void *tar, size_t length, struct plait_fs_fault *fault) {
+  return plait__tar_check(tar, length, fault);
 }

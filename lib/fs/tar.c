@@ -2,10 +2,11 @@
  * tar: unpacks an archive into the root directory. The format: POSIX.1-2017, pax, "ustar Interchange Format" and "pax
  * Header Block"; GNU tar's manual, "Basic Tar Format", for long names (L, K) and binary numbers.
  *
- * Invariant: nothing outside `bytes` is read, whatever the archive says. A path is put into the thread's `first`, where
- * fs limits it. `..` never leaves the root directory.
+ * Invariants: nothing outside of the archive is read, whatever it says. The whole archive is read once before the first
+ * file is made, so a damaged one changes nothing. A file that is replaced exists until its successor is complete.
  */
 #include "../../core/fs/internal.h"
+#include "plait_fs.h"
 
 #define BLOCK 512u
 #define LARGEST_SIZE (1ull << 53)
@@ -31,6 +32,7 @@ struct words {
 
 struct member {
   struct words path, link;
+  const uint8_t *contents;
   uint64_t size;
   int64_t mtime; /* seconds */
   uint32_t mode;
@@ -42,6 +44,21 @@ struct extension {
   struct words path, link;
   uint64_t size;
 };
+
+/* Where a walk over the archive is. `at`: the next header. */
+struct reader {
+  const uint8_t *bytes;
+  size_t length, at;
+  struct extension extension;
+  struct plait_fs_fault fault;
+  uint8_t path[256]; /* room for a prefix and a name */
+};
+
+/* The archive is wrong in this way, at this byte. */
+static int fault_at(struct reader *reader, const uint8_t *at, const char *what) {
+  reader->fault = (struct plait_fs_fault){what, (size_t)(at - reader->bytes)};
+  return -PLAIT_EINVAL;
+}
 
 /* The field up to its first zero byte. */
 static struct words field(const uint8_t *at, uint32_t size) {
@@ -92,22 +109,24 @@ static uint64_t decimal(struct words text) {
 }
 
 /* Records of the form "LENGTH KEY=VALUE\n". 0, or -PLAIT_EINVAL. */
-static int read_pax(const uint8_t *at, uint64_t size, struct extension *extension) {
+static int read_pax(struct reader *reader, const uint8_t *at, uint64_t size) {
+  static const char bad[] = "a record of the extended header is damaged";
+  struct extension *extension = &reader->extension;
   while (size > 0 && *at != 0) {
     uint64_t length = 0;
     uint32_t digits = 0;
     while (digits < size && digits < 10 && at[digits] >= '0' && at[digits] <= '9')
       length = length * 10 + (at[digits++] - '0');
     if (digits == 0 || length > size || length < digits + 3 || at[digits] != ' ' || at[length - 1] != '\n')
-      return -PLAIT_EINVAL;
+      return fault_at(reader, at, bad);
     struct words key = {at + digits + 1, 0};
     uint32_t rest = (uint32_t)length - digits - 2; /* without the space and the end of the line */
     while (key.length < rest && key.bytes[key.length] != '=') key.length++;
-    if (key.length == rest) return -PLAIT_EINVAL;
+    if (key.length == rest) return fault_at(reader, at, bad);
     struct words value = {key.bytes + key.length + 1, rest - key.length - 1};
     if (is_key(key, "path")) extension->path = value;
     if (is_key(key, "linkpath")) extension->link = value;
-    if (is_key(key, "size") && (extension->size = decimal(value)) > LARGEST_SIZE) return -PLAIT_EINVAL;
+    if (is_key(key, "size") && (extension->size = decimal(value)) > LARGEST_SIZE) return fault_at(reader, at, bad);
     at += length, size -= length;
   }
   return 0;
@@ -115,13 +134,107 @@ static int read_pax(const uint8_t *at, uint64_t size, struct extension *extensio
 
 /* ---- members ---- */
 
-static int put_path(uint8_t *to, struct words path) {
-  if (path.length >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
-  for (uint32_t i = 0; i < path.length; i++) { /* a pax header may contain zeros, which no program could name */
-    if (path.bytes[i] == 0) return -PLAIT_EINVAL;
-    to[i] = path.bytes[i];
+/* What is wrong with a path; NULL if nothing is. `is_text`: it is a symbolic link's text, which may go up. */
+static const char *fault_of_path(struct words path, int is_text) {
+  if (path.length >= PLAIT_FS_PATH_MAX) return "a path is too long";
+  for (uint32_t i = 0, from = 0; i <= path.length; i++) {
+    if (i < path.length && path.bytes[i] == 0) return "a path contains a zero byte"; /* which no program could name */
+    if (is_text || (i < path.length && path.bytes[i] != '/')) continue;
+    if (i - from > PLAIT_FS_NAME_MAX) return "a name is too long";
+    if (i - from == 2 && path.bytes[from] == '.' && path.bytes[from + 1] == '.') return "a path contains ..";
+    from = i + 1;
   }
+  return NULL;
+}
+
+/* The member that the header describes. 0, or -PLAIT_EINVAL. */
+static int read_header(struct reader *reader, const uint8_t *header, struct member *member) {
+  uint64_t mode = number(header + MODE, 8), mtime = number(header + MTIME, 12);
+  member->size = number(header + SIZE, 12);
+  member->type = header[TYPE] == 0 || header[TYPE] == '7' ? '0' : header[TYPE];
+  member->mode = mode == UINT64_MAX ? 0644 : (uint32_t)(mode & 07777);
+  member->mtime = mtime > LATEST ? 0 : (int64_t)mtime;
+  if (!has_checksum(header)) return fault_at(reader, header, "the checksum of a header is wrong");
+  if (member->size > LARGEST_SIZE) return fault_at(reader, header, "the size in a header is no number");
+  struct words name = field(header + NAME, 100), prefix = field(header + PREFIX, 155);
+  int has_prefix = __builtin_memcmp(header + MAGIC, "ustar\0", 6) == 0 && prefix.length != 0;
+  member->link = field(header + LINK, 100);
+  member->path = name;
+  if (!has_prefix) return 0;
+  uint8_t *path = reader->path;
+  plait_copy_near(path, prefix.bytes, prefix.length);
+  path[prefix.length] = '/';
+  plait_copy_near(path + prefix.length + 1, name.bytes, name.length);
+  member->path = (struct words){path, prefix.length + 1 + name.length};
   return 0;
+}
+
+static int is_zero(const uint8_t *block) {
+  uint32_t i = 0;
+  while (i < BLOCK && block[i] == 0) i++;
+  return i == BLOCK;
+}
+
+/* The next member that is a file, a directory or a link: 1. 0 at the end mark, -PLAIT_EINVAL if something is wrong. */
+static int next_member(struct reader *reader, struct member *member) {
+  struct extension *extension = &reader->extension;
+  for (;;) {
+    const uint8_t *header = reader->bytes + reader->at;
+    size_t left = reader->length - reader->at;
+    if (left < BLOCK) return fault_at(reader, header, "the archive is cut off: it has no end mark");
+    if (is_zero(header)) return 0;
+    int rc = read_header(reader, header, member);
+    if (rc != 0) return rc;
+    left -= BLOCK;
+    uint8_t type = member->type;
+    int extends = type == 'x' || type == 'g' || type == 'L' || type == 'K';
+    if (!extends && extension->size != UINT64_MAX) member->size = extension->size;
+    if (member->size > left) return fault_at(reader, header, "a member ends behind the end of the archive");
+    uint64_t padded = (member->size + BLOCK - 1) & ~(uint64_t)(BLOCK - 1);
+    member->contents = header + BLOCK;
+    reader->at += BLOCK + (padded < left ? (size_t)padded : left);
+    if (type == 'x' && (rc = read_pax(reader, member->contents, member->size)) != 0) return rc;
+    if (type == 'L') extension->path = field(member->contents, (uint32_t)member->size);
+    if (type == 'K') extension->link = field(member->contents, (uint32_t)member->size);
+    if (extends) continue;
+    if (extension->path.bytes != NULL) member->path = extension->path;
+    if (extension->link.bytes != NULL) member->link = extension->link;
+    *extension = (struct extension){.size = UINT64_MAX};
+    if (type != '0' && type != '1' && type != '2' && type != '5') continue; /* devices and the like are left out */
+    const char *fault = fault_of_path(member->path, 0);
+    if (fault == NULL && (type == '1' || type == '2')) fault = fault_of_path(member->link, type == '2');
+    return fault == NULL ? 1 : fault_at(reader, header, fault);
+  }
+}
+
+static struct reader reader_of(const void *tar, size_t length) {
+  return (struct reader){.bytes = tar, .length = length, .extension = {.size = UINT64_MAX}};
+}
+
+/* See plait_fs_check_tar(). */
+static int plait__tar_check(const void *tar, size_t length, struct plait_fs_fault *fault) {
+  struct reader reader = reader_of(tar, length);
+  struct member member;
+  int rc;
+  while ((rc = next_member(&reader, &member)) > 0);
+  *fault = reader.fault;
+  return rc;
+}
+
+/* ---- unpacking ---- */
+
+static uint32_t put_path(uint8_t *to, struct words path) {
+  plait_copy_near(to, path.bytes, path.length);
+  return path.length;
+}
+
+/* A path that no other thread uses. */
+static uint32_t put_temporary(uint8_t *to) {
+  static const char name[] = "/.unpack-";
+  uint32_t length = sizeof name - 1;
+  plait_copy_near(to, name, length);
+  for (uint32_t id = plait_self_id(); id != 0; id >>= 4) to[length++] = (uint8_t)('a' + (id & 15));
+  return length;
 }
 
 /* Makes the directories above the last name of the path in `first`. */
@@ -134,33 +247,7 @@ static int make_parents(struct plait_fs_thread *mine, uint32_t length, double no
   return 0;
 }
 
-static int unpack_member(const struct member *member, const uint8_t *contents, double now) {
-  struct plait_fs_thread *mine = plait__fs_mine();
-  uint32_t length = member->path.length;
-  while (length > 0 && member->path.bytes[length - 1] == '/') length--;
-  struct words path = {member->path.bytes, length};
-  if (length == 0) return 0; /* the root directory */
-  int rc = put_path(mine->first, path);
-  if (rc != 0 || (rc = make_parents(mine, length, now)) != 0) return rc;
-  int is_directory = member->type == '5' || (member->type == '0' && length != member->path.length);
-  if (is_directory) {
-    rc = plait_fs_mkdir(length, member->mode, now);
-    if (rc == -PLAIT_EEXIST) rc = 0;
-  } else if (member->type == '1' || member->type == '2') {
-    plait_fs_unlink(length, now);
-    rc = put_path(mine->second, member->type == '2' ? path : member->link);
-    if (rc == 0) rc = put_path(mine->first, member->type == '2' ? member->link : path);
-    if (rc != 0) return rc;
-    if (member->type == '2') return plait_fs_symlink(member->link.length, length, now);
-    struct plait_fs_at from = plait_fs_second_path(member->link.length), to = plait_fs_path(length);
-    return plait_fs_link_at(&from, 0, &to, now);
-  } else {
-    if (member->size > UINT32_MAX) return -PLAIT_EFBIG;
-    plait_fs_unlink(length, now); /* not through a link that has its name */
-    rc = plait_fs_write_file(length, PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, member->mode,
-        plait_ref(contents), (uint32_t)member->size, 0, now);
-  }
-  if (rc != 0) return rc;
+static int set_time(uint32_t length, const struct member *member, double now) {
   uint64_t time = (uint64_t)(member->mtime * 1000000000);
   struct plait_fs_attributes attributes = {
       .mask = PLAIT_FS_SET_MTIME | PLAIT_FS_SET_ATIME, .mtime = time, .atime = time};
@@ -168,55 +255,48 @@ static int unpack_member(const struct member *member, const uint8_t *contents, d
   return plait_fs_set_at(&at, 0, &attributes, now);
 }
 
-/* The member that the header describes. 0, or -PLAIT_EINVAL. `path` has room for a prefix and a name. */
-static int read_header(const uint8_t *header, uint8_t *path, struct member *member) {
-  uint64_t mode = number(header + MODE, 8), mtime = number(header + MTIME, 12);
-  member->size = number(header + SIZE, 12);
-  member->type = header[TYPE] == 0 || header[TYPE] == '7' ? '0' : header[TYPE];
-  member->mode = mode == UINT64_MAX ? 0644 : (uint32_t)(mode & 07777);
-  member->mtime = mtime > LATEST ? 0 : (int64_t)mtime;
-  if (member->size > LARGEST_SIZE || !has_checksum(header)) return -PLAIT_EINVAL;
-  struct words name = field(header + NAME, 100), prefix = field(header + PREFIX, 155);
-  int has_prefix = __builtin_memcmp(header + MAGIC, "ustar\0", 6) == 0 && prefix.length != 0;
-  member->link = field(header + LINK, 100);
-  member->path = name;
-  if (!has_prefix) return 0;
-  plait_copy_near(path, prefix.bytes, prefix.length);
-  path[prefix.length] = '/';
-  plait_copy_near(path + prefix.length + 1, name.bytes, name.length);
-  member->path = (struct words){path, prefix.length + 1 + name.length};
-  return 0;
+/* Makes the file or the link, under a temporary name. */
+static int make_temporary(struct plait_fs_thread *mine, const struct member *member, double now) {
+  uint32_t length;
+  if (member->type == '2') {
+    length = put_temporary(mine->second);
+    return plait_fs_symlink(put_path(mine->first, member->link), length, now);
+  }
+  if (member->type == '1') {
+    struct plait_fs_at to = plait_fs_second_path(put_temporary(mine->second));
+    struct plait_fs_at from = plait_fs_path(put_path(mine->first, member->link));
+    return plait_fs_link_at(&from, 0, &to, now);
+  }
+  length = put_temporary(mine->first);
+  int rc = plait_fs_write_file(length, PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, member->mode,
+      plait_ref(member->contents), (uint32_t)member->size, 0, now);
+  return rc != 0 ? rc : set_time(length, member, now);
+}
+
+static int unpack_member(const struct member *member, double now) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct words path = member->path;
+  while (path.length > 0 && path.bytes[path.length - 1] == '/') path.length--;
+  if (path.length == 0) return 0; /* the root directory */
+  int rc = make_parents(mine, put_path(mine->first, path), now);
+  if (rc != 0) return rc;
+  if (member->type == '5' || (member->type == '0' && path.length != member->path.length)) {
+    rc = plait_fs_mkdir(path.length, member->mode, now);
+    return rc != 0 && rc != -PLAIT_EEXIST ? rc : set_time(path.length, member, now);
+  }
+  rc = make_temporary(mine, member, now);
+  uint32_t length = put_temporary(mine->first);
+  if (rc == 0) rc = plait_fs_rename(length, put_path(mine->second, path), now);
+  plait_fs_unlink(length, now); /* if something failed; or it is a link to what has its name already */
+  return rc;
 }
 
 /* See plait_fs_unpack(). pre: the thread has entered fs. */
 static int plait__tar_unpack(const void *tar, size_t length, double now) {
-  const uint8_t *bytes = tar;
-  struct extension extension = {.size = UINT64_MAX};
-  size_t at = 0;
-  while (length - at >= BLOCK) {
-    uint8_t path[256];
-    struct member member;
-    if (bytes[at] == 0 && number(bytes + at + CHECKSUM, 8) == 0) return 0; /* the end is marked by a block of zeros */
-    int rc = read_header(bytes + at, path, &member);
-    if (rc != 0) return rc;
-    at += BLOCK;
-    int extends = member.type == 'x' || member.type == 'g' || member.type == 'L' || member.type == 'K';
-    if (!extends && extension.size != UINT64_MAX) member.size = extension.size;
-    uint64_t padded = (member.size + BLOCK - 1) & ~(uint64_t)(BLOCK - 1);
-    if (member.size > length - at) return -PLAIT_EINVAL;
-    const uint8_t *contents = bytes + at;
-    at += padded < length - at ? (size_t)padded : length - at;
-    if (member.type == 'x') rc = read_pax(contents, member.size, &extension);
-    if (member.type == 'L') extension.path = field(contents, (uint32_t)member.size);
-    if (member.type == 'K') extension.link = field(contents, (uint32_t)member.size);
-    if (!extends) {
-      if (extension.path.bytes != NULL) member.path = extension.path;
-      if (extension.link.bytes != NULL) member.link = extension.link;
-      extension = (struct extension){.size = UINT64_MAX};
-      int known = member.type == '0' || member.type == '1' || member.type == '2' || member.type == '5';
-      if (known) rc = unpack_member(&member, contents, now); /* devices and the like are left out */
-    }
-    if (rc != 0) return rc;
-  }
-  return at == length ? 0 : -PLAIT_EINVAL; /* GNU tar accepts an archive without an end mark, too */
+  struct plait_fs_fault fault;
+  struct reader reader = reader_of(tar, length);
+  struct member member;
+  int rc = plait__tar_check(tar, length, &fault);
+  while (rc == 0 && (rc = next_member(&reader, &member)) > 0) rc = unpack_member(&member, now);
+  return rc;
 }

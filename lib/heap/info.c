@@ -23,16 +23,16 @@ long write(int descriptor, const void *bytes, size_t count);
 #define OFFERED __attribute__((visibility("default")))
 #endif
 
-#define FIELDS(type)                                                                               \
-  type arena;    /* bytes that the heap has taken from the system */                               \
-  type ordblks;  /* free pieces, small blocks apart */                                             \
-  type smblks;   /* free small blocks */                                                           \
-  type hblks;    /* 0: no block is mapped on its own */                                            \
-  type hblkhd;   /* 0 */                                                                           \
-  type usmblks;  /* the most bytes that were ever in use */                                        \
-  type fsmblks;  /* bytes in free small blocks */                                                  \
-  type uordblks; /* bytes in blocks that are allocated */                                          \
-  type fordblks; /* arena - uordblks: free memory, and the heap's records */                       \
+#define FIELDS(type)                                                         \
+  type arena;    /* bytes that the heap has taken from the system */         \
+  type ordblks;  /* free pieces, small blocks apart */                       \
+  type smblks;   /* free small blocks */                                     \
+  type hblks;    /* 0: no block is mapped on its own */                      \
+  type hblkhd;   /* 0 */                                                     \
+  type usmblks;  /* the most bytes that were ever in use */                  \
+  type fsmblks;  /* bytes in free small blocks */                            \
+  type uordblks; /* bytes in blocks that are allocated */                    \
+  type fordblks; /* arena - uordblks: free memory, and the heap's records */ \
   type keepcost; /* 0: nothing can be returned to the system */
 
 struct mallinfo2 {

@@ -47,6 +47,7 @@ const Call = {
   CHMOD: 13,
   UTIMES: 14,
   UNPACK: 15,
+  FAULT: 16,
 } as const;
 
 const CREATE = 64;
@@ -65,6 +66,10 @@ const LIST_BYTES = 65536;
 const ENOENT = -2;
 const EEXIST = -17;
 const NO_MEMORY = -12;
+const EINVAL = -22;
+/** The archive that the program starts with is damaged. */
+const BAD_START = -84;
+const FAULT_BYTES = 128;
 
 type Data = string | ArrayBufferView;
 type Encoding = 'utf8' | 'utf-8' | { encoding: 'utf8' | 'utf-8' };
@@ -144,7 +149,7 @@ export class LinkedFiles {
     for (const part of partsOf(path)) {
       const result = this.#try(Call.MKDIR, part, 0, mode);
       if (result === 0) first ??= part;
-      else if (result !== EEXIST) throw fsError(result, 'mkdir', path);
+      else if (result !== EEXIST) throw this.#error(result, 'mkdir', path);
     }
     if (!this.statSync(path).isDirectory()) throw fsError(EEXIST, 'mkdir', path);
     return first;
@@ -185,7 +190,9 @@ export class LinkedFiles {
   }
 
   existsSync(path: string): boolean {
-    return this.#try(Call.STAT, path, FsResult.BYTES, 1) === 0;
+    const result = this.#try(Call.STAT, path, FsResult.BYTES, 1);
+    if (result === BAD_START) throw this.#error(result, 'stat', path);
+    return result === 0;
   }
 
   unlinkSync(path: string): void {
@@ -248,9 +255,33 @@ export class LinkedFiles {
     this.#withBytes(Call.UTIMES, 'utime', path, new Uint8Array(new Float64Array(times).buffer), 0);
   }
 
-  /** Unpacks a tar archive into the root directory. */
+  /**
+   * Unpacks a tar archive into the root directory. Files that exist are replaced.
+   *
+   * @throws FsError `EINVAL` if the archive is damaged, cut off, or has a path with `..` in it. The message says what is
+   *   wrong, at which byte. Then nothing is unpacked.
+   */
   unpackTar(archive: ArrayBufferView): void {
-    this.#withBytes(Call.UNPACK, 'unpack', '', bytesOf(archive), 0);
+    const bytes = bytesOf(archive);
+    this.#borrow(bytes.length, (block) => {
+      this.#put(block, bytes);
+      const result = this.#call(Call.UNPACK, 0, 0, block, bytes.length, 0, Date.now());
+      if (result === EINVAL) throw archiveError(this.#fault(block, bytes.length));
+      if (result < 0) throw this.#error(result, 'unpack');
+    });
+  }
+
+  /** What is wrong with an archive in the program's memory; with the one that it starts with, if `archive` is 0. */
+  #fault(archive: number, length: number): string {
+    return this.#borrow(FAULT_BYTES, (block) => {
+      const found = this.#call(Call.FAULT, archive, length, block, FAULT_BYTES, 0, 0);
+      return decode(this.#copy(block, found));
+    });
+  }
+
+  #error(result: number, syscall: string, path?: string, dest?: string): FsError {
+    if (result !== BAD_START) return fsError(result, syscall, path, dest);
+    return archiveError(`the files that the program starts with: ${this.#fault(0, 0)}`);
   }
 
   #stat(syscall: string, path: string, follow: number): Stats {
@@ -322,7 +353,7 @@ export class LinkedFiles {
     return this.#borrow(size + name.length, (block) => {
       this.#put(block + size, name);
       const result = this.#call(call, block + size, name.length, block, size, value, Date.now());
-      if (result < 0) throw fsError(result, syscall, path);
+      if (result < 0) throw this.#error(result, syscall, path);
       return { result, bytes: take?.(block, result) };
     });
   }
@@ -334,9 +365,15 @@ export class LinkedFiles {
       this.#put(block, bytes);
       this.#put(block + bytes.length, name);
       const result = this.#call(call, block + bytes.length, name.length, block, bytes.length, value, Date.now());
-      if (result < 0) throw fsError(result, syscall, path, dest);
+      if (result < 0) throw this.#error(result, syscall, path, dest);
     });
   }
+}
+
+function archiveError(what: string): FsError {
+  const error = fsError(EINVAL, 'unpack');
+  error.message = `EINVAL: ${what}`;
+  return error;
 }
 
 /** The path and the directories above it, the outermost first. */
