@@ -1,6 +1,7 @@
 /*
  * fs: paths that start at a directory, and may not leave it; descriptors of programs; names by cookie.
  */
+#include "fs_tsan.h"
 #include "fs_world.h"
 
 static struct plait_fs_at start(int fd, const char *path, int beneath) {

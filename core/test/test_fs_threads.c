@@ -3,21 +3,10 @@
  * directory. A file is replaced by rename while others read it. Link counts and listings are correct. A read returns
  * the bytes of one writer, never of two. Processes are killed during all that.
  */
+#include "fs_tsan.h"
 #include "fs_world.h"
 
 #define THREADS 4
-
-/*
- * Readers may read memory that was freed and filled again; the seqlock makes them discard what they read.
- * ThreadSanitizer knows nothing of seqlocks, so filling a new block is suppressed. All changes of published memory are
- * made word by word (plait_put), and are checked.
- */
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) { return "race:plait_zero\nrace:plait_copy\n"; }
-
-/* The longest history, so that reports name the writing function: without a name nothing is suppressed. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "history_size=7"; }
 
 static atomic_int stop;
 static uint32_t work;
