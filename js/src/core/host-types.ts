@@ -107,8 +107,8 @@ export interface StartedThread {
    * pieces do.
    */
   divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
-  /** Makes the module what the thread's arguments name as its program, as if it were the thread's script. */
-  nameProgram(url: string): void;
+  /** Makes the thread's arguments name a program, as code expects, instead of Plait's own script. */
+  nameProgram(): void;
   /** Imports a module of the user by its URL. */
   importModule(url: string): Promise<unknown>;
   /**

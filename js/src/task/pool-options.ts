@@ -111,7 +111,7 @@ export interface PoolOptions {
    * @default a copy of this thread's, from when the pool is made
    */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** What follows the module's path in `process.argv` of the workers (Node only). */
+  /** Arguments of the workers, from `process.argv[2]` on (Node only). */
   readonly argv?: readonly string[] | undefined;
   /**
    * Node's options of the workers (Node only).

@@ -29,7 +29,7 @@ async function within(milliseconds: number, call: (input: unknown) => unknown): 
 export async function serve(start: WorkerStart): Promise<void> {
   const post = (message: FromWorker): void => host.postToStarter({ plait: message } satisfies WorkerMessage);
   host.bequeathSpace(start.space);
-  host.nameProgram(start.module);
+  host.nameProgram();
   // The module loads while this thread attaches, and cannot run before, because there is no await in between.
   const loading = loadModule(start.module);
   loading.catch(() => {}); // handled below
