@@ -3,8 +3,8 @@
  * free, 1 taken. No owner is recorded, so nothing is taken over, and a wait has no bound. But each single sleep has
  * one, so no wake-up is needed and none can be lost. Without threads the functions do nothing.
  *
- * Invariant: such a program has two locks: the heap's, and that of its start and its shared place (malloc.c). A thread
- * that holds one calls nothing that asks which locks it holds, so that is not recorded. plait_lock_try() refuses a
+ * Invariant: such a program has the heap's lock, and that of its start and its shared place (malloc.c); with files, that
+ * of their start, that of the descriptors, and one for each inode. A thread that holds one calls nothing that asks which locks it holds, so that is not recorded. plait_lock_try() refuses a
  * caller that holds the lock, because the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
