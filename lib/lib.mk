@@ -76,7 +76,7 @@ heap-examples: heap-toolchains heap-rust $(EXAMPLES)/info $(EXAMPLES)/lists.wasm
 	@echo "== lists.zig"; $(WASI_RUN) $(EXAMPLES)/lists.wasm
 	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
 	@echo "== reach.c"; $(NODE) lib/heap/test/reach.js $(EXAMPLES)/reach.wasm
-	@echo "== info.c"; LD_PRELOAD=$(CURDIR)/$(BUILD)/libplait_heap.so $(EXAMPLES)/info
+	@echo "== info.c"; LD_PRELOAD=./$(BUILD)/libplait_heap.so $(EXAMPLES)/info
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm

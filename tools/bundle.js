@@ -3,7 +3,7 @@
  *
  *     node tools/bundle.js [FOLDER]      FOLDER: where the built modules lie, dist if it is not given
  *
- * Importing costs Node most of a millisecond for each file, and the package has some fifty. So there are three:
+ * Importing costs Node most of a millisecond for each file, and the package has some fifty. So there are few:
  *
  *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
  *     fs.js               plait/fs

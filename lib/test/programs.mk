@@ -21,7 +21,7 @@ lib-programs-test: $(ARCHIVES) lib-test-clang
 	@$(call lib_test,zig clang hosted mounted,)
 	@mkdir -p $(EXAMPLES)/hosted
 	@$(ZIG) cc --target=wasm32-wasi -Wall -Wextra -Werror lib/examples/hello.c -o $(EXAMPLES)/hosted/hello.wasm
-	@cd $(EXAMPLES)/hosted && test "$$($(NODE) $(CURDIR)/lib/examples/hello.mjs)" = '0 hello, world'
+	@cd $(EXAMPLES)/hosted && test "$$($(NODE) "$(CURDIR)/lib/examples/hello.mjs")" = '0 hello, world'
 
 lib-test-long: $(ARCHIVES) lib-test-clang $(LIB_TEST)/vendor/.fetched
 	@$(call lib_test,zig clang,$(LIB_TEST_PACKAGES))
